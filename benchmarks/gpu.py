@@ -21,9 +21,11 @@ import numpy as np
 from scipy.sparse import csc_array
 
 from common import arguments
+from tunesmith.arrays import inner
 from tunesmith.data.candidates import CandidateSet, Texts
 from tunesmith.data.features import Features
-from tunesmith.inference.hypotheses import Direction
+from tunesmith.data.synthetic import synthetic
+from tunesmith.inference.hypotheses import Direction, Point
 from tunesmith.inference.lists.device import launching
 from tunesmith.inference.lists.device.batches import Batches
 from tunesmith.inference.lists.device.hypotheses import DeviceHypotheses
@@ -32,6 +34,7 @@ from tunesmith.io.read import read
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.parallel.device import device
 from tunesmith.parallel.local import threads
+from tunesmith.search.directions.base import DIRECTIONS, Climb
 from tunesmith.search.directions.stopping import tolerance_on
 from tunesmith.search.line.batch import LineSearch
 from tunesmith.search.space.space import Space
@@ -47,6 +50,7 @@ def main() -> None:
     parser.add_argument("--tile", type=int, default=1)
     parser.add_argument("--restarts", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--sizes", type=int, nargs=3, default=(1000, 500, 1000))
     parser.add_argument("--repeats", type=int, default=3, help="runs of MERT on the GPU")
     parser.add_argument("--plain", action="store_true", help="launch by numba-cuda alone")
     options = parser.parse_args()
@@ -66,6 +70,7 @@ def main() -> None:
         "profile": profile,
         "growth": growth,
         "wide": wide,
+        "gradient": gradient,
     }
     for part in options.parts.split(","):
         parts[part](options, tuning)
@@ -305,9 +310,12 @@ def profile(options: argparse.Namespace, tuning: TuningSet) -> None:
 
 
 def growth(options: argparse.Namespace, tuning: TuningSet) -> None:
-    """Measure how times grow with the candidates."""
-    for size in (100_000, 300_000, 1_000_000, 3_000_000, 10_000_000):
-        grown(options, tiled(tuning, -(-size // len(tuning.candidates))), size)
+    """Measure how times grow with the candidates; then tune on ten million."""
+    sizes = 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000
+    tuning = tiled(tuning, -(-sizes[-1] // len(tuning.candidates)))
+    for size in sizes:
+        grown(options, tuning, size)
+    tuned(options, tuning, "cuda", 1)
 
 
 def grown(options: argparse.Namespace, tuning: TuningSet, size: int) -> None:
@@ -363,6 +371,59 @@ def wide(options: argparse.Namespace, tuning: TuningSet) -> None:
             rows[d] = np.roll(base[d % 16], 7919 * (d // 16))
         names = tuple(f"f{d}" for d in range(features))
         grown(options, made(rows, np.arange(0, count + 1, 500), stats, names), count)
+
+
+def gradient(options: argparse.Namespace, tuning: TuningSet) -> None:
+    """Climb along gradients on the task of Hopkins and May, whose best weights are known."""
+    candidates, gold = synthetic(*options.sizes, 0.0, 3)
+    tuning = TuningSet(candidates, "column:score")
+    spread = ListHypotheses(tuning).spread()
+    ceiling = float(tuning.metric.gain(tuning.total(tuning.oracle().chosen)))
+    for kind, repeats in ((DeviceHypotheses, 3), (ListHypotheses, 1)):
+        begun = time.perf_counter()
+        hypotheses = kind(tuning)
+        point = hypotheses.point(1.0 / spread)
+        say(f"{kind.__name__}, first point", seconds=time.perf_counter() - begun)
+        with threads(options.threads):
+            pieces(kind.__name__, hypotheses, point)
+            for k in range(repeats):
+                begun = time.perf_counter()
+                climb = Climb(hypotheses, spread, np.random.default_rng(1), ceiling=ceiling)
+                end = DIRECTIONS.create("gradient").climb(climb, climb.begin(1.0 / spread))
+                seconds = time.perf_counter() - begun
+                cosine = inner(end.weights, gold.vector) / np.sqrt(
+                    inner(end.weights, end.weights) * inner(gold.vector, gold.vector)
+                )
+                say(
+                    f"{kind.__name__}, climb {k}",
+                    seconds=seconds,
+                    searches=climb.searches,
+                    gain=end.gain,
+                    ceiling=ceiling,
+                    cosine=float(cosine),
+                )
+
+
+def pieces(name: str, hypotheses: ListHypotheses, point: Point) -> None:
+    """Measure a gradient, a product with the covariance, and a new line."""
+    sharpness = 1.0 / hypotheses.deviation(point)
+    (expected,) = hypotheses.expected([point], [sharpness])
+    vectors = expected.gradient[None]
+    search = LineSearch(Space.free(hypotheses.names))
+    numbers = iter(range(1, 1000))
+
+    def searched() -> None:
+        new = Direction.of(expected.gradient * next(numbers), "new")
+        search.steps(hypotheses, [(point, new)])
+
+    for what, work in (
+        ("deviation", lambda: hypotheses.deviation(point)),
+        ("gradient", lambda: hypotheses.expected([point], [sharpness])),
+        ("covariance", lambda: hypotheses.covariance([expected], vectors)),
+        ("new line", searched),
+    ):
+        say(f"{name}, {what}", ms=1e3 * timed(work, 3))
+    say(f"{name}, expected", gain=expected.gain, deviation=expected.gain_deviation)
 
 
 def tuned(options: argparse.Namespace, tuning: TuningSet, name: str, repeats: int) -> None:

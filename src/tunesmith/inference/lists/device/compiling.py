@@ -61,6 +61,11 @@ else:
         return libdevice.dmul_rn(a, b)  # type: ignore[no-any-return]
 
 
+#: Whether a block that is one warp compares numbers in registers; the simulator cannot.
+SHUFFLES = False
+WARP, ALL_LANES = 32, 0xFFFFFFFF
+
+
 @on_device
 def reduce_first(first: Any, second: Any, index: Any, here: int, threads: int) -> None:
     """Bring the entry with the greatest (first, second), least index, to the front.

@@ -15,8 +15,11 @@ from numba import cuda, float64, int32
 
 from tunesmith.inference.lists.device.compiling import (
     ABOVE,
+    ALL_LANES,
     GROUP_THREADS,
     INFINITY,
+    SHUFFLES,
+    WARP,
     device_kernel,
     on_device,
     reduce_first,
@@ -26,6 +29,23 @@ from tunesmith.inference.lists.device.compiling import (
 @on_device
 def reduce_steepest(first: Any, second: Any, third: Any, index: Any, here: int) -> None:
     """Bring the entry of the greatest (first, second, third), least index, to the front."""
+    if SHUFFLES and GROUP_THREADS == WARP:
+        a, b, c, i = first[here], second[here], third[here], index[here]
+        lanes = WARP // 2
+        while lanes > 0:
+            d = cuda.shfl_down_sync(ALL_LANES, a, lanes)
+            e = cuda.shfl_down_sync(ALL_LANES, b, lanes)
+            f = cuda.shfl_down_sync(ALL_LANES, c, lanes)
+            j = cuda.shfl_down_sync(ALL_LANES, i, lanes)
+            if j >= 0 and (
+                i < 0 or d > a or (d == a and (e > b or (e == b and (f > c or (f == c and j < i)))))
+            ):
+                a, b, c, i = d, e, f, j
+            lanes //= 2
+        if here == 0:
+            first[0], second[0], third[0], index[0] = a, b, c, i
+        cuda.syncthreads()
+        return
     cuda.syncthreads()
     half = GROUP_THREADS // 2
     while half > 0:
