@@ -319,7 +319,7 @@ def growth(options: argparse.Namespace, tuning: TuningSet) -> None:
 
 
 def grown(options: argparse.Namespace, tuning: TuningSet, size: int) -> None:
-    """Measure the first groups of a set, with about so many candidates."""
+    """Measure the first groups of a set, with about that number of candidates."""
     from numba import cuda
 
     candidates = tuning.candidates

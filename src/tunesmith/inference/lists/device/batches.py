@@ -109,7 +109,7 @@ class Batches:
         self._free = list(range(POINTS))
         self._known: OrderedDict[tuple[bytes, bytes], int] = OrderedDict()
         self._room = _power_of_two(max(ROOM * self.groups, CHUNK))
-        # What is asked and answered; then what searches write down, for so many lines.
+        # What is asked and answered; then what searches write down, for some number of lines.
         self._ask = Pair((LINES, ASKED))
         self._reply = Pair((LINES, 4 + 2 * self.statistics))
         self._formula = Pair((FORMULA,))
@@ -243,16 +243,16 @@ class Batches:
         if not others.any():
             others = others[:, :0]
         values = np.concatenate([dense[:, used], others], axis=1)
-        about = np.concatenate([[len(used), values.shape[1]], places, used]).astype(np.int64)
+        numbers = np.concatenate([[len(used), values.shape[1]], places, used]).astype(np.int64)
         if values.size > self._weights.here.size:
             self._weights = Pair((_power_of_two(values.size),))
             self._launches = {}
-        if about.size > self._numbers.here.size:
-            self._numbers = Pair((_power_of_two(about.size),), np.int64)
+        if numbers.size > self._numbers.here.size:
+            self._numbers = Pair((_power_of_two(numbers.size),), np.int64)
             self._launches = {}
         self._weights.here[: values.size] = values.ravel()
-        self._numbers.here[: about.size] = about
-        self._numbers.send(about.size)
+        self._numbers.here[: numbers.size] = numbers
+        self._numbers.send(numbers.size)
         if values.size:
             self._weights.send(values.size)
         self._launch(
@@ -297,7 +297,7 @@ class Batches:
             if row not in busy:
                 del self._known[key]
                 return row
-        raise AssertionError("no batch has so many lines")
+        raise AssertionError("a batch has more directions than there is room for")
 
     # Distributions.
 
@@ -329,9 +329,14 @@ class Batches:
         self._ask_about(chances, values, factor, -1.0)
         self._slope.here[:] = slope
         self._slope.send(self.statistics)
-        about = self._about.there
+        request = self._about.there
         self._launch(
-            "linearise", expectations.linearise, self._scores, self._stats, about, self._slope.there
+            "linearise",
+            expectations.linearise,
+            self._scores,
+            self._stats,
+            request,
+            self._slope.there,
         )(-(-self.size // EACH), 1, EACH)
         return self._combine(), float(self._column_sums(1)[0])
 
@@ -369,13 +374,13 @@ class Batches:
 
     def _combine(self) -> Floats:
         """Turn values into moments, and return the sum of feature vectors times these."""
-        about, result = self._about.there, self._combined
+        request, result = self._about.there, self._combined
         self._launch(
-            "deviate", expectations.deviate, self._scores, self._start, about, self._expected
+            "deviate", expectations.deviate, self._scores, self._start, request, self._expected
         )(self.groups, 1, SUM_THREADS)
         if self.dense:
             self._launch(
-                "combine", expectations.combine, self._rows, self._scores, about, self._pieces
+                "combine", expectations.combine, self._rows, self._scores, request, self._pieces
             )(self.dense, self._pieces.shape[1], SUM_THREADS)
             self._launch("pieces", expectations.add_pieces, self._pieces, result.there)(
                 -(-self.dense // EACH), 1, EACH
@@ -384,7 +389,7 @@ class Batches:
             self._launch(
                 "sparse",
                 expectations.combine_sparse,
-                *(*self._columns, self._scores, about, self.dense, result.there),
+                *(*self._columns, self._scores, request, self.dense, result.there),
             )(-(-(self.names - self.dense) // EACH), 1, EACH)
         combined: Floats = result.fetch(self.names)
         return combined
@@ -437,20 +442,20 @@ class Batches:
         """Find the best interval of each line among its breakpoints."""
         first, *rest, parts, bests = self._buffers
         at, left, right = rest[3:] if self._passes % 2 else rest[:3]
-        found, ask = self._count.there, self._ask.there
+        counts, ask = self._count.there, self._ask.there
         many = self._room // PART
-        self._launch("add", intervals.add_parts, self._stats, first, found, left, right, parts)(
+        self._launch("add", intervals.add_parts, self._stats, first, counts, left, right, parts)(
             many, count, PART
         )
         self._launch(
             "judge",
             intervals.judge_parts,
-            *(self._stats, first, found, at, left, right, ask, self._formula.there, parts, bests),
+            *(self._stats, first, counts, at, left, right, ask, self._formula.there, parts, bests),
         )(many, count, PART)
         self._launch(
             "pick",
             intervals.pick_best,
-            *(found, self._room, ask, bests, self._reply.there, self._steps.there),
+            *(counts, self._room, ask, bests, self._reply.there, self._steps.there),
         )(count, 1, PART)
 
     def follow(self, ask: Floats) -> list[tuple[Stats, Floats, Stats]]:

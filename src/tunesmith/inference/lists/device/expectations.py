@@ -24,13 +24,13 @@ from tunesmith.inference.lists.device.points import sum_of
 
 @device_kernel
 def distribute(
-    scores: Any, start: Any, stats: Any, about: Any, least: float, expected: Any
+    scores: Any, start: Any, stats: Any, request: Any, least: float, expected: Any
 ) -> None:
     """Fill a row of scores with probabilities, by a block for each group.
 
     Parameters
     ----------
-    about : float64[4]
+    request : float64[4]
         The row of the model scores, the one to fill, and the factor of scores.
     least
         Candidates with more probability are counted.
@@ -41,7 +41,7 @@ def distribute(
     part = cuda.shared.array(SUM_THREADS, float64)
     index = cuda.shared.array(SUM_THREADS, int32)
     lo, hi = start[g], start[g + 1]
-    score, chance, sharpness = scores[int(about[0])], scores[int(about[1])], about[2]
+    score, chance, sharpness = scores[int(request[0])], scores[int(request[1])], request[2]
     top = -INFINITY
     for i in range(lo + here, hi, SUM_THREADS):
         top = max(top, score[i])
@@ -75,23 +75,23 @@ def distribute(
 
 
 @device_kernel
-def linearise(scores: Any, stats: Any, about: Any, slope: Any) -> None:
-    """Fill row ``about[1]`` with gains of statistics, linear in the metric's slope [K]."""
+def linearise(scores: Any, stats: Any, request: Any, slope: Any) -> None:
+    """Fill row ``request[1]`` with gains of statistics, linear in the metric's slope [K]."""
     i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
     if i < scores.shape[1]:
         gain = 0.0
         for k in range(stats.shape[1]):
             gain += slope[k] * stats[i, k]
-        scores[int(about[1]), i] = gain
+        scores[int(request[1]), i] = gain
 
 
 @device_kernel
-def deviate(scores: Any, start: Any, about: Any, expected: Any) -> None:
+def deviate(scores: Any, start: Any, request: Any, expected: Any) -> None:
     """Turn values v_i into f P_i (v_i − E[v]), by a block for each group.
 
     Parameters
     ----------
-    about : float64[4]
+    request : float64[4]
         The row of the probabilities, that of the values, the factor f, and what a probability must
         exceed to count; the others are 0, and those that count are normalised again. A negative
         number leaves them as they are.
@@ -102,7 +102,12 @@ def deviate(scores: Any, start: Any, about: Any, expected: Any) -> None:
     part = cuda.shared.array(SUM_THREADS, float64)
     index = cuda.shared.array(SUM_THREADS, int32)
     lo, hi = start[g], start[g + 1]
-    chance, value, factor, least = scores[int(about[0])], scores[int(about[1])], about[2], about[3]
+    chance, value, factor, least = (
+        scores[int(request[0])],
+        scores[int(request[1])],
+        request[2],
+        request[3],
+    )
     best, highest = -1, 0.0
     total = 0.0
     for i in range(lo + here, hi, SUM_THREADS):
@@ -134,12 +139,12 @@ def deviate(scores: Any, start: Any, about: Any, expected: Any) -> None:
 
 
 @device_kernel
-def squares_within(scores: Any, start: Any, about: Any, expected: Any) -> None:
+def squares_within(scores: Any, start: Any, request: Any, expected: Any) -> None:
     """Fill the first column with sums of squared distances from the groups' means."""
     g, here = cuda.blockIdx.x, cuda.threadIdx.x
     part = cuda.shared.array(SUM_THREADS, float64)
     lo, hi = start[g], start[g + 1]
-    score = scores[int(about[0])]
+    score = scores[int(request[0])]
     first = score[lo]
     away, square = 0.0, 0.0
     for i in range(lo + here, hi, SUM_THREADS):
@@ -166,14 +171,14 @@ def add_columns(expected: Any, sums: Any) -> None:
 
 
 @device_kernel
-def combine(rows: Any, scores: Any, about: Any, pieces: Any) -> None:
-    """Multiply each dense feature with row ``about[1]``; a block has a feature and a piece.
+def combine(rows: Any, scores: Any, request: Any, pieces: Any) -> None:
+    """Multiply each dense feature with row ``request[1]``; a block has a feature and a piece.
 
-    ``pieces`` [D, P] are filled with the sums over as many candidates as ``SPAN``.
+    ``pieces`` [D, P] are filled with the sums over ``SPAN`` candidates.
     """
     d, p, here = cuda.blockIdx.x, cuda.blockIdx.y, cuda.threadIdx.x
     part = cuda.shared.array(SUM_THREADS, float64)
-    row, coefficient = rows[d], scores[int(about[1])]
+    row, coefficient = rows[d], scores[int(request[1])]
     total = 0.0
     for i in range(p * SPAN + here, min((p + 1) * SPAN, scores.shape[1]), SUM_THREADS):
         total += row[i] * coefficient[i]
@@ -195,12 +200,12 @@ def add_pieces(pieces: Any, result: Any) -> None:
 
 @device_kernel
 def combine_sparse(
-    values: Any, candidates: Any, ends: Any, scores: Any, about: Any, begin: int, result: Any
+    values: Any, candidates: Any, ends: Any, scores: Any, request: Any, begin: int, result: Any
 ) -> None:
-    """Multiply each sparse feature, a compressed column, with row ``about[1]``."""
+    """Multiply each sparse feature, a compressed column, with row ``request[1]``."""
     d = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
     if d + 1 < ends.shape[0]:
-        coefficient = scores[int(about[1])]
+        coefficient = scores[int(request[1])]
         total = 0.0
         for k in range(ends[d], ends[d + 1]):
             total += values[k] * coefficient[candidates[k]]

@@ -42,8 +42,8 @@ class Meeting:
     """Those that ask together; one of them works at a time.
 
     Threads of Python share one interpreter, and several that want it wait for each other longer
-    than they work. So whoever asks hands over to the next one that has something to do, and waits
-    for its turn; the last one to ask answers all.
+    than they work. So one that asks hands over to the next one that has something to do, and
+    waits for its turn; the last one to ask answers all.
     """
 
     def __init__(self, present: int) -> None:
@@ -134,9 +134,9 @@ class Meetings:
         """Return one answer for each item."""
         if not items:
             return []
-        seat: tuple[Meeting, int] | None = getattr(self._local, "seat", None)
-        if seat is not None:
-            meeting, number = seat
+        membership: tuple[Meeting, int] | None = getattr(self._local, "membership", None)
+        if membership is not None:
+            meeting, number = membership
             return meeting.ask(number, answer, items)
         with self._alone:
             return answer(items)
@@ -153,7 +153,7 @@ class Meetings:
         errors: dict[int, BaseException] = {}
 
         def attend(number: int, piece: Any) -> None:
-            self._local.seat = meeting, number
+            self._local.membership = meeting, number
             meeting.await_turn(number)
             try:
                 if meeting.is_over:

@@ -72,8 +72,8 @@ def merge_runs(
     size = min(count[line], at.shape[1])
     if place >= size:
         return
-    own = place // run
-    begin = (own ^ 1) * run
+    number = place // run
+    begin = (number ^ 1) * run
     low, high = min(begin, size), min(begin + run, size)
     key, tie = at[line, place], right[line, place]
     while low < high:
@@ -83,7 +83,7 @@ def merge_runs(
         else:
             high = middle
     # From the beginning of the pair of runs: those before it in its own run and in the other.
-    to = min(own * run, begin) + (place - own * run) + max(low - begin, 0)
+    to = min(number * run, begin) + (place - number * run) + max(low - begin, 0)
     if begin >= size:
         to = place
     at_to[line, to], left_to[line, to], right_to[line, to] = key, left[line, place], tie
