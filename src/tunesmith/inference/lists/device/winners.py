@@ -60,10 +60,9 @@ def _winners(dense: Floats, sparse: tuple[Any, Any, Any], start: Ints, weights: 
     chosen = cuda.device_array((1, len(start) - 1), np.int64)
     multiply[(-(-dense.shape[1] // EACH), 1), EACH](
         cuda.to_device(np.ascontiguousarray(dense)),
-        cuda.to_device(used),
-        cuda.to_device(weights[None]),
+        cuda.to_device(np.concatenate([[len(used), len(weights), 0], used]).astype(np.int64)),
+        cuda.to_device(np.ascontiguousarray(weights)),
         scores,
-        cuda.to_device(np.zeros(1, np.int64)),
         cuda.to_device(np.ascontiguousarray(data, np.float64)),
         cuda.to_device(np.ascontiguousarray(columns, np.int32)),
         cuda.to_device(np.ascontiguousarray(ends, np.int64)),
