@@ -50,7 +50,7 @@ def local_search(
     towards, cosine
         Which vectors count: see ``Tester``. Ends outside are brought to the border.
     """
-    cap = None if towards is None or cosine <= 0.0 else _Cap(towards, cosine)
+    cap = None if towards is None or cosine <= 0.0 else Cap(towards, cosine)
 
     def climb(task: tuple[Floats, np.random.Generator]) -> list[Incumbent]:
         ends = climbed(problem, tolerance, task[1], task[0], limits, PATIENCE)
@@ -76,7 +76,7 @@ def local_search(
     return found
 
 
-class _Cap:
+class Cap:
     """The vectors with a cosine to one."""
 
     def __init__(self, towards: Floats, cosine: float) -> None:
@@ -103,7 +103,7 @@ def _changed(
     size: int,
     rng: np.random.Generator,
     number: int,
-    cap: _Cap | None,
+    cap: Cap | None,
 ) -> Floats:
     """Return a vector near to the best one; the first of each round is from anywhere."""
     change = rng.standard_normal(size)

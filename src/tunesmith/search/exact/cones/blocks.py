@@ -2,7 +2,8 @@
 
 No vector can lose less on the whole than the sum of what the best vector of each block loses.
 Blocks of few groups are solved exactly and quickly; then two that are done become one, whose
-bound can only be higher. So the bound rises for as long as there is time.
+bound can only be higher. So the bound rises for as long as there is time. Groups that exclude each
+other come together, as far as a sample tells (``grouping``).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from tunesmith.arrays import Floats, Ints
 from tunesmith.parallel.local import map_pieces
 from tunesmith.search.exact.certificate import SearchLimits
+from tunesmith.search.exact.cones.grouping import Grouping
 from tunesmith.search.exact.cones.search import ConeSearch
 from tunesmith.search.exact.extreme import TOLERANCE
 from tunesmith.search.exact.incumbent import Incumbent, reassessed
@@ -26,9 +28,11 @@ FIRST = 8
 TESTS = 12000
 #: Blocks that are looked at together, between two looks at the clock.
 TOGETHER = 8
+#: Vectors of the sample that the search of a block begins with.
+BEGINS = 4
 
 
-@dataclass
+@dataclass(eq=False)
 class _GroupBlock:
     """Some groups, and what they lose at least, also by what is known of their parts."""
 
@@ -75,8 +79,8 @@ class BlockBound:
         self._blocks: list[_GroupBlock] = []
         # The group of a region is in every block.
         self._shared = np.flatnonzero(problem.groups < 0)
-        groups = np.flatnonzero(problem.groups >= 0)
-        self._waiting = [groups[lo : lo + FIRST] for lo in range(0, len(groups), FIRST)]
+        self._grouping: Grouping | None = None
+        self._waiting: list[Ints] = []
         self._merged = 0
 
     @property
@@ -92,7 +96,8 @@ class BlockBound:
     @property
     def done(self) -> bool:
         """Whether all groups are one block, and that is solved."""
-        return not self._waiting and len(self._blocks) == 1 and self._blocks[0].done
+        is_whole = self._grouping is not None and not self._waiting and len(self._blocks) == 1
+        return is_whole and self._blocks[0].done
 
     @property
     def sizes(self) -> list[int]:
@@ -112,6 +117,10 @@ class BlockBound:
         tell: Callable[[], None] | None = None,
     ) -> None:
         """Go on until a limit is reached, or no block can be made larger than the largest."""
+        if self._grouping is None and limits.left > 0:
+            groups = np.flatnonzero(self.problem.groups >= 0)
+            self._grouping = Grouping.of(self.problem, self._known, limits, *self._about[1:])
+            self._waiting = self._grouping.blocks(groups, FIRST)
         while limits.left > 0 and (limits.tests is None or self.tested < limits.tests):
             if self._waiting:
                 taken, self._waiting = self._waiting[:TOGETHER], self._waiting[TOGETHER:]
@@ -135,7 +144,10 @@ class BlockBound:
 
     def _begin(self, groups: Ints, floor: int, limits: SearchLimits) -> _GroupBlock:
         part = self.problem.part(np.concatenate([self._shared, groups]))
-        known = reassessed(part, self.tolerance, [one.vector for one in self._known])
+        vectors = [one.vector for one in self._known]
+        if self._grouping is not None:
+            vectors += self._grouping.good_for(groups, BEGINS)
+        known = reassessed(part, self.tolerance, vectors)
         block = _GroupBlock(groups, floor, ConeSearch(part, *self._about, known))
         _go_on(block, limits, len(self._blocks))
         return block
@@ -143,13 +155,7 @@ class BlockBound:
     def _merge(self, largest: int | None, limits: SearchLimits) -> bool:
         """Make one of every two blocks that are done, the smallest first; tell if there were."""
         most = self.problem.size if largest is None else largest
-        ready = [block for block in self._blocks if block.done]
-        ready.sort(key=lambda block: len(block.groups))
-        pairs = [
-            (a, b)
-            for a, b in zip(ready[::2], ready[1::2], strict=False)
-            if len(a.groups) + len(b.groups) <= most
-        ]
+        pairs = self._pairs(most)
         gone = {id(block) for pair in pairs for block in pair}
         self._merged += sum(a.search.tested + b.search.tested for a, b in pairs)
         self._blocks = [block for block in self._blocks if id(block) not in gone]
@@ -158,6 +164,25 @@ class BlockBound:
                 lambda pair: self._join(*pair, limits), pairs[k : k + TOGETHER]
             )
         return bool(pairs)
+
+    def _pairs(self, most: int) -> list[tuple[_GroupBlock, _GroupBlock]]:
+        """Return blocks that are done in pairs: of the smallest those that gain most together."""
+        ready = [block for block in self._blocks if block.done]
+        ready.sort(key=lambda block: len(block.groups))
+        pairs = []
+        while len(ready) > 1:
+            first = ready.pop(0)
+            size = len(ready[0].groups)
+            if len(first.groups) + size > most:
+                break
+            same = [block for block in ready if len(block.groups) == size]
+            other = same[0]
+            if self._grouping is not None:
+                gains = [self._grouping.beyond(first.groups, one.groups) for one in same]
+                other = same[int(np.argmax(gains))]
+            ready.remove(other)
+            pairs.append((first, other))
+        return pairs
 
     def _join(self, a: _GroupBlock, b: _GroupBlock, limits: SearchLimits) -> _GroupBlock:
         return self._begin(np.concatenate([a.groups, b.groups]), a.bound + b.bound, limits)
