@@ -260,7 +260,7 @@ class _Certification:
                 **about,
             )
             if problem.region is None and not about:
-                found = completed(tuning, problem, found, limits)
+                found = completed(tuning, problem, found, limits, self.tolerance)
             vectors = [one for one in (found.vector, found.unclear) if one is not None]
             met += [problem.weights(one * to_size_of(vector, one)) for one in vectors]
         self.met += met[1:]

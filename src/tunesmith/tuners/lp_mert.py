@@ -150,7 +150,7 @@ class LPMERT(Constrained, Remembering):
             with uninterrupted():  # it ends when it is asked to, and says what is proven
                 found = self._search(problem, vectors, limits, rng, record)
                 if self.search == "cones" and space.is_free and not self._is_restricted:
-                    found = completed(tuning, problem, found, limits)
+                    found = completed(tuning, problem, found, limits, self.tolerance)
             if not (found.tested or searches):
                 check()
             choices = [w for w in choices if self._counts(problem.vector(w), vectors[0])]

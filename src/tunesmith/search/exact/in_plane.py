@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
+
 from tunesmith.kernels.compiling import working_seconds
 from tunesmith.search.exact.certificate import ExactResult, SearchLimits
 from tunesmith.search.exact.incumbent import assessed
@@ -16,7 +18,11 @@ MOST_FEATURES = 3
 
 
 def completed(
-    tuning: TuningSet, problem: Problem, found: ExactResult, limits: SearchLimits
+    tuning: TuningSet,
+    problem: Problem,
+    found: ExactResult,
+    limits: SearchLimits,
+    tolerance: float,
 ) -> ExactResult:
     """Return what was found, or the optimum of all regions where that was not proven.
 
@@ -26,9 +32,9 @@ def completed(
     if found.optimal or problem.dimensions > MOST_FEATURES or limits.left <= 0:
         return found
     hypotheses = tuning.hypotheses()
-    where = Slice.whole(hypotheses.spread())
+    where = Slice.whole(problem.spread)
     until = working_seconds() + limits.left
-    plane = search_slice(hypotheses, where, TOLERANCE, until)
+    plane = search_slice(hypotheses, where, _narrowest(problem, tolerance), until)
     if not plane.complete or plane.point is None:
         return found
     ends = assessed(problem, 0.0, [problem.vector(plane.point.weights)])
@@ -37,3 +43,16 @@ def completed(
     best = ends[0]
     # No region is better; what is below its loss is no loss of any region.
     return dataclasses.replace(found, vector=best.vector, loss=best.loss, bound=best.loss)
+
+
+def _narrowest(problem: Problem, tolerance: float) -> float:
+    """Return a radius that no region of weights that count is below.
+
+    Where a lead of τ over a point at distance d > 1 counts, the tie is an angle of τ/d away.
+    """
+    longest = 1.0
+    for group in range(problem.size):
+        points = problem.block(group)
+        middle = points.mean(axis=1, keepdims=True)
+        longest = max(longest, 2.0 * float(np.sqrt(((points - middle) ** 2).sum(axis=0).max())))
+    return min(TOLERANCE, tolerance / longest)
