@@ -34,6 +34,10 @@ ESTIMATES = {
     "lp-mert table1": 20.0,
     "lp-mert table2": 900.0,
     "lp-mert certify": 330.0,
+    "lp-mert within": 40.0,
+    "lp-mert few": 60.0,
+    "lp-mert incumbents": 40.0,
+    "lp-mert loop": 60.0,
     "lp-mert figure2": 900.0,
     "lp-mert figure6": 1500.0,
     "lp-mert figure7": 1500.0,
@@ -154,6 +158,9 @@ def regularized_mert(protocol: str) -> Iterator[Part]:
 def lp_mert(protocol: str) -> Iterator[Part]:
     """Tables and figures, each of both pairs of lists."""
     import lp_mert as script
+    import lp_mert_incumbents as ways
+    import lp_mert_loop as loops
+    import lp_mert_near as near
     import lp_mert_sets as sets
 
     plan, page, data = script.PROTOCOLS[protocol], "lp-mert", tuple(sets.USUAL)
@@ -169,6 +176,12 @@ def lp_mert(protocol: str) -> Iterator[Part]:
         "table1": [(d, s, k) for d in data for s in (2, 4, 8) for k in range(plan.lazy)],
         "table2": [(d, s) for d in data for s in plan.sizes2],
         "certify": [(d, limit) for d in data for limit in plan.certify],
+        "within": [
+            (d, limit, degrees) for d in data for limit in plan.within for degrees in near.CURVE
+        ],
+        "few": [(d, width) for d in data for width in plan.few],
+        "incumbents": [(d, way, s) for d in data for way in ways.WAYS for s in script.SEEDS],
+        "loop": [(d, way) for d in loops.POOLS for way in loops.tuners(plan.loop)],
         "figure2": [(width,) for width in plan.widths2],
         # After the first search that is not proven larger ones are not tried.
         "figure6": [(d, width, 1) for d in data for width in plan.widths6],

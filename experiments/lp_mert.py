@@ -25,6 +25,7 @@ from typing import Any
 import lp_mert_exact as exact
 import lp_mert_incumbents as incumbents
 import lp_mert_large as large
+import lp_mert_loop as loops
 import lp_mert_near as near
 import lp_mert_pictures as pictures
 import lp_mert_sets as sets
@@ -36,6 +37,8 @@ NUMBERS, PAGE = RESULTS / "lp-mert.json", RESULTS / "lp-mert.md"
 Rows = list[dict[str, Any]]
 #: Seconds for each search over few features.
 LIMIT = 60.0
+#: Seeds of ways to look for good weights.
+SEEDS = (1, 2, 3)
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,8 @@ class Protocol:
         Numbers of features.
     incumbents
         Seconds for each way to look for good weights, of one thread.
+    loop
+        Seconds for each search in a loop with a decoder, of one thread.
     hull_limit, sweep_limit
         Seconds for QuickHull, and for a search of Figures 6 and 7.
     """
@@ -77,6 +82,7 @@ class Protocol:
     within: tuple[float, ...]
     few: tuple[int, ...]
     incumbents: float
+    loop: float
 
 
 COSINES = (0.99, 0.98, 0.96, 0.92, 0.84, 0.68, 0.36, -1.0)
@@ -99,6 +105,7 @@ PROTOCOLS = {
         within=(10.0,),
         few=(4, 5, 6),
         incumbents=10.0,
+        loop=5.0,
     ),
     "full": Protocol(
         figure5={1: 1000, 2: 1000, 4: 1000, 8: 1000, 16: 100},
@@ -118,6 +125,7 @@ PROTOCOLS = {
         within=(10.0, 60.0),
         few=(3, 4, 5, 6),
         incumbents=60.0,
+        loop=60.0,
     ),
 }
 #: What tells one row from another.
@@ -130,6 +138,7 @@ KEYS = {
     "within": ("data", "limit", "degrees"),
     "few": ("data", "features"),
     "incumbents": ("data", "way", "seed"),
+    "loop": ("data", "way"),
     "figure2": ("features",),
     "figure6": ("data", "features", "size"),
     "figure7": ("data", "cosine", "size"),
@@ -143,11 +152,13 @@ TABLES: dict[str, Callable[[Rows], str]] = {
     "within": near.table_within,
     "few": near.table_few,
     "incumbents": incumbents.table_incumbents,
+    "loop": loops.table_loop,
     "figure2": sweeps.table_figure2,
     "figure6": partial(sweeps.table_sweep, which="features", label="D"),
     "figure7": partial(sweeps.table_sweep, which="cosine", label="cosine"),
 }
 PICTURES: dict[str, Callable[[Rows, Path], None]] = {
+    "within": pictures.within,
     "figure2": pictures.figure2,
     "figure5": pictures.figure5,
     "figure6": lambda rows, path: pictures.sweep(rows, "features", "number of features D", path),
@@ -201,7 +212,7 @@ def lists(name: str) -> ts.TuningSet:
 
 def run(part: str, protocol: Protocol, names: list[str], keep: exact.Keep) -> None:
     """Run one part."""
-    wholes = {name: lists(name) for name in names} if part != "figure2" else {}
+    wholes = {name: lists(name) for name in names} if part not in ("figure2", "loop") else {}
     if part == "figure5":
         exact.figure5(wholes, protocol.figure5, keep)
     elif part == "gaps":
@@ -218,7 +229,9 @@ def run(part: str, protocol: Protocol, names: list[str], keep: exact.Keep) -> No
     elif part == "few":
         near.few(wholes, protocol.few, LIMIT, keep)
     elif part == "incumbents":
-        incumbents.incumbents(wholes, protocol.incumbents, (1, 2, 3), keep)
+        incumbents.incumbents(wholes, protocol.incumbents, SEEDS, keep)
+    elif part == "loop":
+        loops.loop(list(loops.POOLS), protocol.loop, keep)
     elif part == "figure2":
         sweeps.figure2(lists("m30k-big"), protocol.widths2, protocol.hull_limit, keep)
     elif part == "figure6":

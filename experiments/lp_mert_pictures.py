@@ -82,3 +82,26 @@ def sweep(rows: Sequence[dict[str, Any]], which: str, label: str, path: Path) ->
     axes[0].set_ylabel("seconds")
     axes[-1].legend(fontsize=8)
     save(figure, path)
+
+
+def within(rows: Sequence[dict[str, Any]], path: Path) -> None:
+    """Draw how much better weights within an angle can be, a line for each time."""
+    names = list(dict.fromkeys(row["data"] for row in rows))
+    figure = Figure(figsize=(9.0, 3.8), layout="constrained")
+    axes = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
+    for axis, name in zip(axes, names, strict=True):
+        same = sorted((r for r in rows if r["data"] == name), key=lambda row: row["degrees"])
+        limits = sorted({row["limit"] for row in same})
+        for limit, colour, mark in zip(limits, COLOURS, MARKS, strict=False):
+            shown = [row for row in same if row["limit"] == limit]
+            x, y = [row["degrees"] for row in shown], [row["gap"] for row in shown]
+            axis.plot(x, y, color=colour, marker=mark, markersize=4, label=f"{limit:.0f} s")
+        best: dict[float, float] = {}
+        for row in same:
+            best[row["degrees"]] = max(best.get(row["degrees"], 0.0), row["found"] - row["score"])
+        axis.plot([*best], [*best.values()], color=GREY, linestyle=":", label="best found")
+        axis.set_title(name)
+        axis.set_xlabel("degrees around the weights of MERT")
+    axes[0].set_ylabel("sentence BLEU above these weights, at most")
+    axes[0].legend(fontsize=8)
+    save(figure, path)

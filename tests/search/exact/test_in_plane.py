@@ -36,3 +36,12 @@ def test_a_narrow_region_between_far_points(width):
     assert found.optimal
     assert found.bound <= least
     assert plain_loss(problem, found.vector, 0.1 * TOLERANCE) == found.loss
+
+
+def test_points_too_far_away_for_numbers():
+    # With one at 10^6 regions that count are narrower than rounding: nothing is said of them.
+    rng = np.random.default_rng(2)
+    blocks = [rng.standard_normal((6, 2)).tolist() for _ in range(5)]
+    blocks[0][0][0] = 1e6
+    tuning = tuning_set(blocks, [rng.random(6).tolist() for _ in blocks])
+    assert completed(tuning, Problem.of(tuning), NOTHING, SearchLimits(), TOLERANCE) is NOTHING

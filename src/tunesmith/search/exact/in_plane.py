@@ -9,7 +9,7 @@ import numpy as np
 from tunesmith.kernels.compiling import working_seconds
 from tunesmith.search.exact.certificate import ExactResult, SearchLimits
 from tunesmith.search.exact.incumbent import assessed
-from tunesmith.search.exact.problem import Problem
+from tunesmith.search.exact.problem import PRECISION, Problem
 from tunesmith.search.plane.search import TOLERANCE, Slice, search_slice
 from tunesmith.tasks.lists import TuningSet
 
@@ -31,10 +31,15 @@ def completed(
     """
     if found.optimal or problem.dimensions > MOST_FEATURES or limits.left <= 0:
         return found
+    longest = _longest(problem)
+    # Where a lead of τ over a point at distance d > 1 counts, the tie is an angle of τ/d away.
+    narrowest = min(TOLERANCE, tolerance / longest)
+    if narrowest < PRECISION * longest:
+        return found  # rounding would decide which regions there are
     hypotheses = tuning.hypotheses()
     where = Slice.whole(problem.spread)
     until = working_seconds() + limits.left
-    plane = search_slice(hypotheses, where, _narrowest(problem, tolerance), until)
+    plane = search_slice(hypotheses, where, narrowest, until)
     if not plane.complete or plane.point is None:
         return found
     ends = assessed(problem, 0.0, [problem.vector(plane.point.weights)])
@@ -45,14 +50,11 @@ def completed(
     return dataclasses.replace(found, vector=best.vector, loss=best.loss, bound=best.loss)
 
 
-def _narrowest(problem: Problem, tolerance: float) -> float:
-    """Return a radius that no region of weights that count is below.
-
-    Where a lead of τ over a point at distance d > 1 counts, the tie is an angle of τ/d away.
-    """
+def _longest(problem: Problem) -> float:
+    """Return a distance that no two points of a group are beyond, at least 1."""
     longest = 1.0
     for group in range(problem.size):
         points = problem.block(group)
-        middle = points.mean(axis=1, keepdims=True)
-        longest = max(longest, 2.0 * float(np.sqrt(((points - middle) ** 2).sum(axis=0).max())))
-    return min(TOLERANCE, tolerance / longest)
+        away = points - points.mean(axis=1, keepdims=True)
+        longest = max(longest, 2.0 * float(np.sqrt((away**2).sum(axis=0).max())))
+    return longest
