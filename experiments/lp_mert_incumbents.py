@@ -146,13 +146,15 @@ def table_incumbents(rows: Sequence[dict[str, Any]]) -> str:
     """Show a line for each way, a column for each list and seed, and means."""
     names = list(dict.fromkeys(row["data"] for row in rows))
     seeds = sorted({row["seed"] for row in rows})
-    heads = [f"{name}, {what}" for name in names for what in [*map(str, seeds), "mean"]]
+    columns = [*(f"seed {s}" for s in seeds), *(["mean"] if len(seeds) > 1 else [])]
+    heads = [f"{name}, {column}" for name in names for column in columns]
     lines = ["| way | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
     for way in dict.fromkeys(row["way"] for row in rows):
         cells = []
         for name in names:
             scores = {r["seed"]: r["score"] for r in rows if (r["way"], r["data"]) == (way, name)}
             cells += [f"{scores[s]:.2f}" if s in scores else "" for s in seeds]
-            cells.append(f"{np.mean(list(scores.values())):.2f}" if scores else "")
+            if len(seeds) > 1:
+                cells.append(f"{np.mean(list(scores.values())):.2f}" if scores else "")
         lines.append(f"| {way} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
