@@ -17,7 +17,7 @@ from tunesmith.kernels import kernel
 
 #: Candidates that one vectorised count looks at.
 BLOCK = 64
-#: In a group of so many every mark is looked at, in a larger one eight at a time.
+#: Up to this size of a group every mark is looked at, beyond it eight at a time.
 SMALL = 160
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -75,7 +75,7 @@ class _Choice:
 
 
 class ListHypotheses:
-    """Answers about lists; features' extremes are found once and kept.
+    """Answers about lists; features' extremes are computed once.
 
     They are threads' work whatever engine is in force: a pass over the lists takes milliseconds
     and waits for memory. What others do is to search several lines, or to climb.
@@ -99,7 +99,10 @@ class ListHypotheses:
         self._longest = int(np.diff(self.start).max(initial=0))
         self._last = threading.local()
         self._recurring: dict[tuple[bytes, bytes], Lines] = {}
-        self._dense = Slopes.of(self.features.dense, self.start)
+
+    @cached_property
+    def _dense(self) -> Slopes:
+        return Slopes.of(self.features.dense, self.start)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle what they are made of, without texts, which workers do not need."""
@@ -229,10 +232,10 @@ class ListHypotheses:
             return share_out_lines(self, work, lines)
         self._remember([direction for _, direction in lines])
         runs = runs_of(lines, thread_count())
-        parts = map_pieces(partial(self._follow, work), runs)
+        parts = map_pieces(partial(self._along, work), runs)
         return [result for part in parts for result in part]
 
-    def _follow(
+    def _along(
         self, work: Callable[[Point, Direction, Envelope], R], lines: Sequence[Line]
     ) -> list[R]:
         """Follow some lines through one point: those together whose slopes are in one array."""
@@ -245,9 +248,9 @@ class ListHypotheses:
             else:
                 together.setdefault(id(known.slopes), (known.slopes, []))[1].append((k, known.row))
         for slopes, members in together.values():
-            found = self._breakpoints(slopes, [row for _, row in members], lines[0][0])
+            changes = self._breakpoints(slopes, [row for _, row in members], lines[0][0])
             for j, (k, _) in enumerate(members):
-                results[k] = work(*lines[k], found.envelope(j))
+                results[k] = work(*lines[k], changes.envelope(j))
         return [results[k] for k in range(len(lines))]
 
     def envelope(self, point: Point, direction: Direction) -> Envelope:
@@ -264,8 +267,10 @@ class ListHypotheses:
 
     def _breakpoints(self, slopes: Slopes, rows: list[int], point: Point) -> Breakpoints:
         choice: _Choice = point.cache
-        about = choice.scores, choice.winners, self.start, self.tuning.stats, point.total
-        return breakpoints(slopes, np.array(rows), *about)
+        lists = self.start, self.tuning.stats
+        return breakpoints(
+            slopes, np.array(rows), choice.scores, choice.winners, *lists, point.total
+        )
 
     def _along_fired(
         self, fired: _Fired, choice: _Choice, total: Stats

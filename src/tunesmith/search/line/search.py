@@ -21,7 +21,7 @@ NARROW = 1e-11
 #: Breakpoints farther away than this, in units of the weights, come from slopes that differ
 #: by rounding alone.
 FARTHEST = 1e13
-#: So many equal edges are sorted by insertion, more of them by a sort that leaves them in order.
+#: Up to this number equal edges are sorted by insertion, more by a sort that keeps their order.
 FEW_EQUAL = 32
 
 
