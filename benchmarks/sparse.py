@@ -1,8 +1,8 @@
 """Line searches along sparse features, against the same searches with all slopes written out.
 
 A round searches every sparse feature once from one point; then a step is taken along each.
-The other way writes a sparse feature as slopes of all candidates, 0 where it does not fire,
-looks at all candidates of the groups in which it fires and, after a step, at all groups.
+The other way writes a sparse feature as slopes of all candidates, 0 where it does not fire, looks
+for the extremes of all groups, follows those in which it fires and, after a step, looks at all.
 
 The lists are made up. A group has a pool of features, five times as many as are on in one of
 its candidates, and the k-th most frequent feature is in it in proportion to 1 / (k + 10). So a
@@ -24,8 +24,8 @@ from common import announce, arguments, interleaved
 from tunesmith.data.candidates import CandidateSet, pack_texts
 from tunesmith.data.features import Features
 from tunesmith.inference.hypotheses import Direction
-from tunesmith.inference.lists.envelope import extremes_of
-from tunesmith.inference.lists.hypotheses import ListHypotheses, _Lines
+from tunesmith.inference.lists.batch import Lines, Slopes
+from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.search.line.batch import LineSearch
 from tunesmith.search.space.space import Space
 
@@ -45,9 +45,7 @@ class Written(ListHypotheses):
         rows, values = self.features.column(int(direction.features[0]))
         slopes = np.zeros(self.features.candidates)
         slopes[rows] = values
-        groups = np.unique(self._group[rows])
-        ends = extremes_of(slopes, self.start, groups)
-        return _Lines(slopes, groups[slopes[ends[0, groups]] < slopes[ends[2, groups]]], ends)
+        return Lines(Slopes.of(slopes[None], self.start), 0)
 
 
 def lists(groups: int, size: int, width: int, on: int) -> ts.TuningSet:

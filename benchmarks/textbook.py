@@ -6,11 +6,16 @@ import numpy as np
 
 from tunesmith.inference.hypotheses import Direction, Envelope, Point
 from tunesmith.inference.lists.hypotheses import ListHypotheses, _changes
+from tunesmith.inference.sharing import share_out_lines
 from tunesmith.kernels import kernel
 
 
 class TextbookHypotheses(ListHypotheses):
-    """Lists whose envelopes are found by sorting."""
+    """Lists whose envelopes are found by sorting, one line at a time."""
+
+    def map_envelopes(self, work, lines):
+        """Follow the winners along many lines."""
+        return share_out_lines(self, work, lines)
 
     def envelope(self, point: Point, direction: Direction) -> Envelope:
         """Follow the winners along a feature."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.cli.terminal import on_terminal, screen
+from tunesmith.cli.app import time_left
 
 SYNTH = ("synth", "--sentences", "5", "--candidates", "3", "--features", "4", "--noise", "1")
 
@@ -46,3 +47,10 @@ def test_a_table_stays_on_the_terminal(lists: Path, refs: Path) -> None:
     assert "bleu" in left
     assert left[-1].startswith("mert: ")
     assert not any("tuning" in line for line in left)
+
+
+def test_the_time_that_is_left_is_that_of_what_is_done() -> None:
+    assert time_left(60.0, 1, 4) == "0:03:00 left"
+    assert time_left(3000.0, 25.0, 100.0) == "2:30:00 left"
+    assert time_left(60.0, 0, 4) == time_left(60.0, 4, 4) == time_left(60.0, 1, None) == ""
+    assert time_left(1.0, 1, 100) == ""

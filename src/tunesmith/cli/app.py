@@ -71,6 +71,8 @@ TAKES = {
     "--start": ("tune",),
 }
 
+#: Seconds after which the time that a step still takes is told.
+SURE = 5.0
 #: Options of all commands that may stand before them.
 EARLY = frozenset({"--quiet", "-q", "--verbose", "-v", "--debug"})
 
@@ -446,6 +448,14 @@ class _Results:
         return getattr(self._stdout, name)
 
 
+def time_left(elapsed: float, done: float, total: float | None) -> str:
+    """Say how long a step still takes if it goes on as it did: nothing in its first seconds."""
+    if total is None or not 0.0 < done < total or elapsed < SURE:
+        return ""
+    seconds = round(elapsed * (total - done) / done)
+    return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02} left"
+
+
 @contextlib.contextmanager
 def _progress_bar(session: Session) -> Iterator[Any]:
     """Show progress on a terminal."""
@@ -459,6 +469,7 @@ def _progress_bar(session: Session) -> Iterator[Any]:
         TextColumn("{task.description}"),
         BarColumn(),
         TimeElapsedColumn(),
+        TextColumn("{task.fields[left]}"),
         TextColumn("{task.fields[remark]}"),
         console=Console(stderr=True),
         transient=True,
@@ -469,7 +480,8 @@ def _progress_bar(session: Session) -> Iterator[Any]:
 
         def show(step: str, done: float, total: float | None, remark: str) -> None:
             if step not in tasks:
-                tasks[step] = bar.add_task(step, total=total, remark=remark)
-            bar.update(tasks[step], completed=done, total=total, remark=remark)
+                tasks[step] = bar.add_task(step, total=total, remark=remark, left="")
+            left = time_left(bar.tasks[tasks[step]].elapsed or 0.0, done, total)
+            bar.update(tasks[step], completed=done, total=total, remark=remark, left=left)
 
         yield show

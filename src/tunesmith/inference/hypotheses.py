@@ -27,11 +27,15 @@ class Direction:
         Components.
     label
         How a history names it.
+    recurs
+        Whether it is searched from many points, so that what does not depend on the point is worth
+        its memory.
     """
 
     features: Ints
     values: Floats
     label: str
+    recurs: bool = False
 
     @classmethod
     def along(cls, feature: int, name: str) -> Direction:

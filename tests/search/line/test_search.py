@@ -9,9 +9,10 @@ from tests.helpers.builders import Loss, Mean, candidate_set, tuning_set
 from tests.helpers.search.line import brute_force, random_task
 from tests.helpers.search.single import search, surface
 from tests.helpers.tiers import examples
-from tunesmith.inference.hypotheses import Direction
+from tunesmith.inference.hypotheses import Direction, Envelope
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.metrics.bleu import BLEU
+from tunesmith.search.line.search import totals_along
 from tunesmith.tasks.lists import TuningSet
 
 
@@ -111,3 +112,18 @@ def test_from_zero_weights_where_all_lines_meet_in_a_point():
     step = search(hypotheses, point, Direction.along(0, "f0"))
     assert step.size < 0
     assert step.gain == 1.0
+
+
+@given(st.lists(st.sampled_from([-1.5, -0.0, 0.0, 2.0, np.inf]), max_size=120))
+def test_equal_edges_stay_in_their_order(at):
+    """Changes of very different sizes, so that a sum says in which order they were added."""
+    at = np.array(at)
+    change = 10.0 ** np.arange(len(at))[:, None] % 1e17 + 0.1
+    edges, totals = totals_along(Envelope(np.zeros(1), at, change))
+    order = sorted(range(len(at)), key=lambda k: at[k])
+    assert edges.tobytes() == at[order].tobytes()
+    total, expected = 0.0, [0.0]
+    for k in order:
+        total += change[k, 0]
+        expected.append(total)
+    assert totals[:, 0].tolist() == expected

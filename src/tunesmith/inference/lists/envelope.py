@@ -17,6 +17,8 @@ from tunesmith.kernels import kernel
 
 #: Candidates that one vectorised count looks at.
 BLOCK = 64
+#: Up to this size of a group every mark is looked at, beyond it eight at a time.
+SMALL = 160
 
 
 @kernel
@@ -72,7 +74,7 @@ def extremes_of(slopes: Floats, start: Ints, groups: Ints) -> Ints:
 
 
 @kernel
-def _highest(slopes: Floats, scores: Floats, slope: float, first: int, last: int) -> int:
+def highest_of(slopes: Floats, scores: Floats, slope: float, first: int, last: int) -> int:
     """Return the best candidate of one slope; all of them lie between first and last."""
     best, at = scores[first], first
     for c in range(first + 1, last + 1, BLOCK):
@@ -135,10 +137,10 @@ def envelope(
         top = winners[g]
         least = ends[0, g]
         if ends[1, g] > least:
-            least = _highest(slopes, scores, slopes[least], least, ends[1, g])
+            least = highest_of(slopes, scores, slopes[least], least, ends[1, g])
         greatest = ends[2, g]
         if ends[3, g] > greatest:
-            greatest = _highest(slopes, scores, slopes[greatest], greatest, ends[3, g])
+            greatest = highest_of(slopes, scores, slopes[greatest], greatest, ends[3, g])
         if slopes[top] == slopes[least]:
             top = least
         elif slopes[top] == slopes[greatest]:
@@ -183,10 +185,7 @@ def hull_between(
         Filled with the corners, from the least slope to the greatest.
     """
     middle, below = _above_chords(slopes, scores, lo, hi, least, top, greatest, marks, above)
-
-    # Quickhull from left to right; a stack entry is a range of ``above`` and its right end.
     hull[0] = least
-    corners = 1
     depth = 0
     if greatest != top:
         stack[depth, 0], stack[depth, 1], stack[depth, 2] = middle, below, greatest
@@ -194,18 +193,62 @@ def hull_between(
     if top != least:
         stack[depth, 0], stack[depth, 1], stack[depth, 2] = 0, middle, top
         depth += 1
+    return _quickhull(slopes, scores, above, stack, depth, hull)
+
+
+@kernel
+def _quickhull(
+    slopes: Floats, scores: Floats, above: Ints, stack: Ints, depth: int, hull: Ints
+) -> int:
+    """Add the corners to the right of ``hull[0]``, from left to right; return how many there are.
+
+    A stack entry is a chord from the last corner: a range of ``above`` with the candidates above
+    it, and its right end. The ranges are short: a call, or a branch that is taken as often as not,
+    would cost more than what it does.
+    """
+    corners = 1
     while depth > 0:
         depth -= 1
         first, last, end = stack[depth, 0], stack[depth, 1], stack[depth, 2]
         begin = hull[corners - 1]
-        peak = _farthest(slopes, scores, above, first, last, begin, end)
+        x, y = slopes[begin], scores[begin]
+        dx, dy = slopes[end] - x, scores[end] - y
+        best, slope, peak = 0.0, np.inf, -1
+        for k in range(first, last):
+            i = above[k]
+            s = slopes[i]
+            height = (scores[i] - y) * dx - dy * (s - x)
+            # Candidates of equal height are ordered by slope and, where that is equal, as read.
+            wins_tie = (s < slope) | ((s == slope) & (i < peak))
+            if (height > best) | ((height == best) & (peak >= 0) & wins_tie):
+                best, slope, peak = height, s, i
         if peak < 0:
-            corners = _append(slopes, scores, hull, corners, end)
+            # Drop the corners that rounding alone had kept.
+            while corners >= 2:
+                p, q = hull[corners - 1], hull[corners - 2]
+                if (scores[q] - scores[end]) * (slopes[p] - slopes[q]) > (scores[q] - scores[p]) * (
+                    slopes[end] - slopes[q]
+                ):
+                    break
+                corners -= 1
+            hull[corners] = end
+            corners += 1
             continue
-        middle = _keep_above(slopes, scores, above, first, last, begin, peak)
-        last = _keep_above(slopes, scores, above, middle, last, peak, end)
-        stack[depth, 0], stack[depth, 1], stack[depth, 2] = middle, last, end
-        stack[depth + 1, 0], stack[depth + 1, 1], stack[depth + 1, 2] = first, middle, peak
+        # Those above the chord to the peak come first, then those above the chord from it.
+        chord_end, stop = peak, first
+        for side in range(2):
+            dx, dy = slopes[chord_end] - x, scores[chord_end] - y
+            begin_of_range = stop
+            for k in range(stop, last):
+                i = above[k]
+                d = slopes[i] - x
+                above[k] = above[stop]
+                above[stop] = i
+                stop += (d > 0.0) & (d < dx) & ((scores[i] - y) * dx > dy * d)
+            stack[depth + 1 - side, 0] = begin_of_range
+            stack[depth + 1 - side, 1] = stop
+            stack[depth + 1 - side, 2] = chord_end
+            x, y, chord_end = slopes[peak], scores[peak], end
         depth += 2
     return corners
 
@@ -232,70 +275,20 @@ def _above_chords(
         d = s[i] - x
         mark[i] = b[i] - y > (rise if d < 0.0 else fall) * d
     count = 0
-    for c in range((hi - lo + 7) // 8):
-        if marks[c] != 0:
-            for i in range(8 * c, min(8 * c + 8, hi - lo)):
-                above[count] = lo + i
-                count += mark[i]
+    if hi - lo <= SMALL:
+        for i in range(mark.shape[0]):
+            above[count] = lo + i
+            count += mark[i]
+    else:
+        for c in range((hi - lo + 7) // 8):
+            if marks[c] != 0:
+                for i in range(8 * c, min(8 * c + 8, hi - lo)):
+                    above[count] = lo + i
+                    count += mark[i]
     middle = 0
     for k in range(count):
         i = above[k]
-        if slopes[i] < x:
-            above[k] = above[middle]
-            above[middle] = i
-            middle += 1
+        above[k] = above[middle]
+        above[middle] = i
+        middle += slopes[i] < x
     return middle, count
-
-
-@kernel
-def _farthest(
-    slopes: Floats, scores: Floats, above: Ints, first: int, last: int, begin: int, end: int
-) -> int:
-    """Return the candidate farthest above the chord begin-end, -1 if none is."""
-    x, y = slopes[begin], scores[begin]
-    dx, dy = slopes[end] - x, scores[end] - y
-    best, peak = 0.0, -1
-    for k in range(first, last):
-        i = above[k]
-        height = (scores[i] - y) * dx - dy * (slopes[i] - x)
-        if height > best or (height == best and peak >= 0 and _wins_tie(slopes, i, peak)):
-            best, peak = height, i
-    return peak
-
-
-@kernel
-def _wins_tie(slopes: Floats, i: int, j: int) -> bool:
-    """Order candidates of equal height by slope and, where that is equal too, as read."""
-    return slopes[i] < slopes[j] or (slopes[i] == slopes[j] and i < j)
-
-
-@kernel
-def _keep_above(
-    slopes: Floats, scores: Floats, above: Ints, first: int, last: int, begin: int, end: int
-) -> int:
-    """Move the candidates above the chord begin-end to the front; return where they stop."""
-    x, y = slopes[begin], scores[begin]
-    dx, dy = slopes[end] - x, scores[end] - y
-    above_count = first
-    for k in range(first, last):
-        i = above[k]
-        d = slopes[i] - x
-        if 0.0 < d < dx and (scores[i] - y) * dx > dy * d:
-            above[k] = above[above_count]
-            above[above_count] = i
-            above_count += 1
-    return above_count
-
-
-@kernel
-def _append(slopes: Floats, scores: Floats, hull: Ints, corners: int, new: int) -> int:
-    """Add a corner; drop those before it that rounding alone had kept."""
-    while corners >= 2:
-        p, q = hull[corners - 1], hull[corners - 2]
-        if (scores[q] - scores[new]) * (slopes[p] - slopes[q]) > (scores[q] - scores[p]) * (
-            slopes[new] - slopes[q]
-        ):
-            break
-        corners -= 1
-    hull[corners] = new
-    return corners + 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -12,9 +13,11 @@ from scipy.sparse import csr_array
 
 from tunesmith.arrays import Floats, Ids, Ints, Stats
 from tunesmith.data.candidates import CandidateSet, Texts
+from tunesmith.data.memory import own_pages
 from tunesmith.inference.hypotheses import Axes, Direction, Envelope, Expectation, Line, Point
 from tunesmith.inference.lists.axes import MOST_AXES, axes_of
-from tunesmith.inference.lists.envelope import envelope, extremes_of, winners_of
+from tunesmith.inference.lists.batch import Breakpoints, Lines, Slopes, breakpoints, runs_of
+from tunesmith.inference.lists.envelope import winners_of
 from tunesmith.inference.lists.expectation import (
     Distribution,
     covariance,
@@ -26,11 +29,11 @@ from tunesmith.inference.lists.expectation import (
     squares_within,
 )
 from tunesmith.inference.lists.sparse_envelope import shift_winners, sparse_envelope
-from tunesmith.inference.sharing import share_out_lines
+from tunesmith.inference.sharing import share_out_lines, works_elsewhere
 from tunesmith.kernels import kernel
 from tunesmith.metrics.scored import ScoredCandidates
 from tunesmith.parallel.device import check_cuda, current_device
-from tunesmith.parallel.local import map_pieces
+from tunesmith.parallel.local import map_pieces, thread_count
 
 if TYPE_CHECKING:
     from tunesmith.inference.hypotheses import TuningHypotheses
@@ -55,15 +58,6 @@ def best(candidates: CandidateSet, weights: Floats) -> Ints:
 
 
 @dataclass(frozen=True)
-class _Lines:
-    """Slopes along a direction, and the groups in which they differ."""
-
-    slopes: Floats
-    groups: Ints
-    ends: Ints
-
-
-@dataclass(frozen=True)
 class _Fired:
     """Candidates on which a direction fires, ascending; their slopes are factor · values."""
 
@@ -81,7 +75,7 @@ class _Choice:
 
 
 class ListHypotheses:
-    """Answers about lists; features' extremes are found once and kept.
+    """Answers about lists; features' extremes are computed once.
 
     They are threads' work whatever engine is in force: a pass over the lists takes milliseconds
     and waits for memory. What others do is to search several lines, or to climb.
@@ -104,7 +98,11 @@ class ListHypotheses:
         self._group = np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
         self._longest = int(np.diff(self.start).max(initial=0))
         self._last = threading.local()
-        self._dense = map_pieces(self._lines_of_row, list(range(len(self.features.dense))))
+        self._recurring: dict[tuple[bytes, bytes], Lines] = {}
+
+    @cached_property
+    def _dense(self) -> Slopes:
+        return Slopes.of(self.features.dense, self.start)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle what they are made of, without texts, which workers do not need."""
@@ -131,7 +129,7 @@ class ListHypotheses:
                 factors[d] = np.abs(row).max()
                 squares[d], sizes_of_values[d] = squares_within(row / factors[d], self.start)
 
-        map_pieces(measure, list(range(len(self._dense))))
+        map_pieces(measure, list(range(len(self.features.dense))))
         sparse = self.features.sparse
         if sparse.shape[1]:
             member = csr_array(
@@ -141,8 +139,10 @@ class ListHypotheses:
             shares = 1.0 / np.diff(self.start)
             with np.errstate(over="ignore", invalid="ignore"):  # no square of 1e300
                 mean_part = sums.multiply(sums).multiply(shares[:, None]).sum(axis=0)
-                sizes_of_values[len(self._dense) :] = sparse.multiply(sparse).sum(axis=0)
-                squares[len(self._dense) :] = sizes_of_values[len(self._dense) :] - mean_part
+                sizes_of_values[len(self.features.dense) :] = sparse.multiply(sparse).sum(axis=0)
+                squares[len(self.features.dense) :] = (
+                    sizes_of_values[len(self.features.dense) :] - mean_part
+                )
         varies = squares > ROUNDING * sizes_of_values
         spread = factors * np.sqrt(np.where(varies, squares, 1.0) / self.features.candidates)
         return np.where(varies, spread, 1.0)
@@ -159,7 +159,7 @@ class ListHypotheses:
 
     def axes(self, directions: Sequence[Direction]) -> Axes | None:
         """Return axes of the variables that have dense features alone."""
-        count = len(self._dense)
+        count = len(self.features.dense)
         dense = [k for k, way in enumerate(directions) if (way.features < count).all()]
         if not 1 < len(dense) <= MOST_AXES:
             return None
@@ -195,7 +195,7 @@ class ListHypotheses:
         if len(direction.features) == 1:
             self.features.add(scores, int(direction.features[0]), step * direction.values[0])
         else:
-            scores += step * self._lines(direction).slopes
+            scores += step * self._lines(direction).values
         return self._point(weights, scores)
 
     def scaled(self, point: Point, factor: float) -> Point:
@@ -227,38 +227,50 @@ class ListHypotheses:
     def map_envelopes(
         self, work: Callable[[Point, Direction, Envelope], R], lines: Sequence[Line]
     ) -> list[R]:
-        """Follow the winners along many lines; each is one worker's."""
-        return share_out_lines(self, work, lines)
+        """Follow the winners along many lines; those through one point together."""
+        if works_elsewhere():
+            return share_out_lines(self, work, lines)
+        self._remember([direction for _, direction in lines])
+        runs = runs_of(lines, thread_count())
+        parts = map_pieces(partial(self._along, work), runs)
+        return [result for part in parts for result in part]
+
+    def _along(
+        self, work: Callable[[Point, Direction, Envelope], R], lines: Sequence[Line]
+    ) -> list[R]:
+        """Follow some lines through one point: those together whose slopes are in one array."""
+        results: dict[int, R] = {}
+        together: dict[int, tuple[Slopes, list[tuple[int, int]]]] = {}
+        for k, (point, direction) in enumerate(lines):
+            known = self._known(direction)
+            if known is None:
+                results[k] = work(point, direction, self.envelope(point, direction))
+            else:
+                together.setdefault(id(known.slopes), (known.slopes, []))[1].append((k, known.row))
+        for slopes, members in together.values():
+            changes = self._breakpoints(slopes, [row for _, row in members], lines[0][0])
+            for j, (k, _) in enumerate(members):
+                results[k] = work(*lines[k], changes.envelope(j))
+        return [results[k] for k in range(len(lines))]
 
     def envelope(self, point: Point, direction: Direction) -> Envelope:
         """Follow the winners along a line through the point."""
-        stats, total = self.tuning.stats, point.total.copy()
         fired = self._fired(direction)
         if fired is None:
-            at, left, right = self._along(self._lines(direction), point.cache, total)
-        else:
-            at, left, right = self._along_fired(fired, point.cache, total)
+            line = self._lines(direction)
+            return self._breakpoints(line.slopes, [line.row], point).envelope(0)
+        stats, total = self.tuning.stats, point.total.copy()
+        at, left, right = self._along_fired(fired, point.cache, total)
         change = np.empty((len(at), stats.shape[1]), total.dtype)
         _changes(stats, left, right, change)
         return Envelope(total, at, change)
 
-    def _along(self, lines: _Lines, choice: _Choice, total: Stats) -> tuple[Floats, Ints, Ints]:
-        room = int((self.start[lines.groups + 1] - self.start[lines.groups]).sum())
-        at, left, right = np.empty(room), np.empty(room, np.int64), np.empty(room, np.int64)
-        count = envelope(
-            lines.slopes,
-            choice.scores,
-            choice.winners,
-            self.start,
-            lines.groups,
-            lines.ends,
-            self.tuning.stats,
-            total,
-            at,
-            left,
-            right,
+    def _breakpoints(self, slopes: Slopes, rows: list[int], point: Point) -> Breakpoints:
+        choice: _Choice = point.cache
+        lists = self.start, self.tuning.stats
+        return breakpoints(
+            slopes, np.array(rows), choice.scores, choice.winners, *lists, point.total
         )
-        return at[:count].copy(), left[:count], right[:count]
 
     def _along_fired(
         self, fired: _Fired, choice: _Choice, total: Stats
@@ -284,7 +296,7 @@ class ListHypotheses:
 
     def _fired(self, direction: Direction) -> _Fired | None:
         """Return where a direction of sparse features fires; None if it is not one."""
-        features, split = direction.features, len(self._dense)
+        features, split = direction.features, len(self.features.dense)
         if len(features) == 0 or features[0] < split:
             return None
         if len(features) == 1:
@@ -301,18 +313,41 @@ class ListHypotheses:
         np.add.at(values, place, np.concatenate(parts))
         return _Fired(rows, values, 1.0)
 
-    def _lines(self, direction: Direction) -> _Lines:
-        if len(direction.features) == 1 and direction.values[0] == 1.0:
-            feature = int(direction.features[0])
-            if feature < len(self._dense):
-                return self._dense[feature]
+    def _lines(self, direction: Direction) -> Lines:
+        known = self._known(direction)
+        if known is not None:
+            return known
         # A search along a line is often followed by a step on it: a pass over the features
         # that need not be made twice. Each thread has its own, climbs run side by side.
-        cached_lines: tuple[Direction, _Lines] | None = getattr(self._last, "lines", None)
+        cached_lines: tuple[Direction, Lines] | None = getattr(self._last, "lines", None)
         if cached_lines is None or cached_lines[0] is not direction:
-            slopes = self.features.dot(direction.vector(len(self.names)))
-            cached_lines = self._last.lines = direction, self._lines_of(slopes)
+            rows = self.features.dot(direction.vector(len(self.names))[None])
+            cached_lines = self._last.lines = direction, Lines(Slopes.of(rows, self.start), 0)
         return cached_lines[1]
+
+    def _known(self, direction: Direction) -> Lines | None:
+        """Return the slopes along a direction if all climbs share them."""
+        if len(direction.features) == 1 and direction.values[0] == 1.0:
+            feature = int(direction.features[0])
+            if feature < len(self.features.dense):
+                return Lines(self._dense, feature)
+        return self._recurring.get(_key(direction)) if direction.recurs else None
+
+    def _remember(self, directions: Sequence[Direction]) -> None:
+        """Compute the slopes along directions that all climbs search, on disk if memory is short.
+
+        Climbs that do so at the same time find the same.
+        """
+        known = self._recurring
+        new = {_key(d): d for d in directions if d.recurs and _key(d) not in known}
+        new = {key: d for key, d in new.items() if self._fired(d) is None}
+        if not new or len(known) + len(new) > MOST_AXES:
+            return
+        rows = own_pages((len(new), self.features.candidates), np.float64)
+        for row, direction in zip(rows, new.values(), strict=True):
+            row[:] = self.features.dot(direction.vector(len(self.names)))
+        slopes = Slopes.of(rows, self.start)
+        known.update({key: Lines(slopes, k) for k, key in enumerate(new)})
 
     def deviation(self, point: Point) -> float:
         """Return the pooled standard deviation of the scores within groups."""
@@ -360,13 +395,9 @@ class ListHypotheses:
                 products[k] = covariance([distribution.likely], vectors[k : k + 1])[0]
         return products
 
-    def _lines_of_row(self, row: int) -> _Lines:
-        return self._lines_of(self.features.dense[row])
 
-    def _lines_of(self, slopes: Floats) -> _Lines:
-        ends = extremes_of(slopes, self.start, np.arange(len(self.start) - 1))
-        groups = np.flatnonzero(slopes[ends[0]] < slopes[ends[2]])
-        return _Lines(slopes, groups, ends)
+def _key(direction: Direction) -> tuple[bytes, bytes]:
+    return direction.features.tobytes(), direction.values.tobytes()
 
 
 @kernel

@@ -105,7 +105,8 @@ class Climb:
         if self.axes is None or self.hypotheses.is_costly:
             return []
         return [
-            self.space.direction(axis, f"axis {k}") for k, axis in enumerate(self.axes.vectors, 1)
+            replace(self.space.direction(axis, f"axis {k}"), recurs=True)
+            for k, axis in enumerate(self.axes.vectors, 1)
         ]
 
     @property

@@ -21,6 +21,8 @@ NARROW = 1e-11
 #: Breakpoints farther away than this, in units of the weights, come from slopes that differ
 #: by rounding alone.
 FARTHEST = 1e13
+#: Up to this number equal edges are sorted by insertion, more by a sort that keeps their order.
+FEW_EQUAL = 32
 
 
 @dataclass(frozen=True)
@@ -56,10 +58,15 @@ def totals_along(envelope: Envelope) -> tuple[Floats, Stats]:
 
     Edges may coincide; the first and the last interval are unbounded.
     """
-    order = np.argsort(envelope.at, kind="stable")
+    # Several times as fast as a stable sort, but for the order of equal edges.
+    order = np.argsort(envelope.at)
+    edges = envelope.at[order]
+    if not _order_equals(edges, order):
+        order = np.argsort(envelope.at, kind="stable")
+        edges = envelope.at[order]
     totals = np.empty((len(order) + 1, len(envelope.total)), envelope.total.dtype)
     _accumulate(envelope.total, envelope.change, order, totals)
-    return envelope.at[order], totals
+    return edges, totals
 
 
 def best_step(
@@ -150,5 +157,26 @@ def _accumulate(total: Stats, change: Stats, order: Ints, totals: Stats) -> None
     for k in range(total.shape[0]):
         totals[0, k] = total[k]
     for t in range(order.shape[0]):
+        changed = order[t]
         for k in range(total.shape[0]):
-            totals[t + 1, k] = totals[t, k] + change[order[t], k]
+            totals[t + 1, k] = totals[t, k] + change[changed, k]
+
+
+@kernel
+def _order_equals(edges: Floats, order: Ints) -> bool:
+    """Sort the places of equal edges, as a stable sort would; False where too many are equal."""
+    t = 0
+    while t < order.shape[0]:
+        end = t + 1
+        while end < order.shape[0] and edges[end] == edges[t]:
+            end += 1
+        if end - t > FEW_EQUAL:
+            return False
+        for k in range(t + 1, end):
+            now, edge, at = order[k], edges[k], k  # -0.0 equals 0.0
+            while at > t and order[at - 1] > now:
+                order[at], edges[at] = order[at - 1], edges[at - 1]
+                at -= 1
+            order[at], edges[at] = now, edge
+        t = end
+    return True

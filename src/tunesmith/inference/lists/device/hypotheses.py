@@ -94,10 +94,6 @@ class DeviceHypotheses(ListHypotheses):
             batches = _uploaded[self.tuning] = Batches(self.tuning)
         return batches
 
-    def _lines_of_row(self, row: int) -> Any:
-        """Find nothing beforehand: the device does not need the extremes of rows."""
-        del row
-
     # Points.
 
     def point(self, weights: Floats) -> Point:
@@ -148,7 +144,7 @@ class DeviceHypotheses(ListHypotheses):
 
     def _row(self, direction: Direction, busy: Sequence[int]) -> tuple[int, float]:
         """Return the row of a direction, and what a step along it is times."""
-        if len(direction.features) == 1 and direction.features[0] < len(self._dense):
+        if len(direction.features) == 1 and direction.features[0] < len(self.features.dense):
             # As on the processor: of a single feature the step is multiplied, not the values.
             feature = int(direction.features[0])
             return feature, float(direction.values[0])
