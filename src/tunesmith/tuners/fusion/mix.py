@@ -1,4 +1,4 @@
-"""The metric over all mixes of two runs, exactly: (1 - α) times one plus α times the other."""
+"""The metric over all mixes of two features, exactly: (1 - α) times one plus α times the other."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ import numpy as np
 from tunesmith.arrays import Floats
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.search.line.search import totals_along
+from tunesmith.tasks.lists import TuningSet
 from tunesmith.tasks.rankings import RankingTask
 
+#: What has a line between two features that can be followed.
+Mixable = TuningSet | RankingTask
 #: Intervals of α that are narrower are rounding.
 NARROW = 1e-11
 #: Decimals that an α has at most, where its interval has room for so few.
@@ -69,8 +72,8 @@ class Mix:
         return np.array([round(1.0 - self.alpha, DIGITS), self.alpha])
 
 
-def curve_of(task: RankingTask) -> Curve:
-    """Return the score of every mix of the two runs of a task."""
+def curve_of(task: Mixable) -> Curve:
+    """Return the score of every mix of the two features of a task."""
     hypotheses = task.hypotheses()
     point = hypotheses.point(np.array([1.0, 0.0]))
     envelope = hypotheses.envelope(point, Direction(np.arange(2), np.array([-1.0, 1.0]), "α"))
@@ -83,8 +86,8 @@ def curve_of(task: RankingTask) -> Curve:
     return Curve(low[starts][1:], found[starts])
 
 
-def best_mix(task: RankingTask) -> Mix:
-    """Return the best mix of two runs: no α is better, between any two edges."""
+def best_mix(task: Mixable) -> Mix:
+    """Return the best mix of two features: no α is better, between any two edges."""
     curve = curve_of(task)
     ends = curve.ends
     order = np.lexsort((-np.diff(ends), -curve.scores))
