@@ -110,23 +110,23 @@ class ClassMetric(Metric):
         """
         name = text.strip().lower().replace("_", "-")
         counted = positive if isinstance(positive, list | tuple | set | np.ndarray) else [positive]
-        about: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "labels": tuple(label_text(label) for label in labels),
             "positive": tuple(label_text(label) for label in counted),
         }
         f_score = _F_NAME.fullmatch(name)
         if f_score:
             measure: Any = f_score[1]
-            return cls(measure, beta=float(f_score[2]), **about)
+            return cls(measure, beta=float(f_score[2]), **fields)
         for distance in ("linear", "quadratic"):
             if name == f"{distance}-kappa":
-                return cls("kappa", distance=distance, **about)
+                return cls("kappa", distance=distance, **fields)
         if name not in MEASURES or name in F_SCORES:
             every = [*(m for m in MEASURES if m not in F_SCORES), "f1", "micro-f1", "macro-f1"]
             raise UnknownNameError(
                 "metric of classifiers", name, [*every, "linear-kappa", "quadratic-kappa"]
             )
-        return cls(name, **about)  # type: ignore[arg-type]
+        return cls(name, **fields)  # type: ignore[arg-type]
 
     def _name(self) -> str:
         if self.measure in F_SCORES:
@@ -239,7 +239,7 @@ class ClassMetric(Metric):
         rows = true.sum(axis=-1)
         if self.measure == "mcc":  # Gorodkin 2004, of several classes
             above = values[..., 0] * rows - (given * true).sum(axis=-1)
-            spreads = [rows**2 - (one**2).sum(axis=-1) for one in (given, true)]
+            spreads = [rows**2 - (counts**2).sum(axis=-1) for counts in (given, true)]
             return _share(above, np.sqrt(spreads[0] * spreads[1]))
         expected = np.einsum("...i,ij,...j->...", given, self._errors().astype(np.float64), true)
         defined = expected > 0.0

@@ -8,6 +8,8 @@ import numpy as np
 
 from tunesmith.arrays import Floats
 from tunesmith.metrics.base import Metric
+from tunesmith.tasks.rankings import RankingTask
+from tunesmith.tuners.fusion.climb import climbed
 from tunesmith.tuners.fusion.mix import Mix, Mixable, best_mix
 from tunesmith.tuners.mert.mert import MERT
 
@@ -28,6 +30,8 @@ def best_weights(
         return mix.weights, mix
     if simple is None:
         simple = [np.full(count, 1.0 / count), *np.eye(count)]
+    if isinstance(task, RankingTask):
+        return climbed(task, seed, simple), None
     gains = [_gain(task.metric, task.score_at(weights)) for weights in simple]
     start = simple[int(np.argmax(gains))]
     tuner = MERT(non_negative=True)
