@@ -3,9 +3,9 @@
 Two documents change places where their lines cross. What a relevant document adds to the value of
 its query depends on its own rank alone, and on the relevant documents above it. So each relevant
 document is followed by itself: it is sorted among its own crossings, and its rank is counted from
-one end of the line on. Crossings of two documents that are not relevant are never looked at. Counts do not
-depend on the order of crossings that coincide, and amounts are whole numbers: what is on the right
-of all of them is what a ranking from scratch would say, to the last bit.
+one end of the line on. Crossings of two documents that are not relevant are never looked at. Counts
+do not depend on the order of crossings that coincide, and amounts are whole numbers: what is on the
+right of all of them is what a ranking from scratch would say, to the last bit.
 """
 
 from __future__ import annotations

@@ -13,6 +13,9 @@ from tunesmith.tuners.fusion.climb import climbed
 from tunesmith.tuners.fusion.mix import Mix, Mixable, best_mix
 from tunesmith.tuners.mert.mert import MERT
 
+#: Climbs from other points than the best simple one: each fold has as many.
+RESTARTS = 5
+
 
 def best_weights(
     task: Mixable, seed: int, simple: Sequence[Floats] | None = None
@@ -34,7 +37,7 @@ def best_weights(
         return climbed(task, seed, simple), None
     gains = [_gain(task.metric, task.score_at(weights)) for weights in simple]
     start = simple[int(np.argmax(gains))]
-    tuner = MERT(non_negative=True)
+    tuner = MERT(non_negative=True, restarts=RESTARTS)
     weights: Floats = tuner.tune(task, start, np.random.default_rng(seed)).weights
     total = float(weights.sum())
     if total <= 0.0 or _gain(task.metric, task.score_at(weights / total)) < max(gains):
