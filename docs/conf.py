@@ -76,6 +76,7 @@ MEMBERS = {
     "tunesmith.ThotDecoder": "used, translate",
     "tunesmith.PoolDecoder": "of",
     "tunesmith.integrations.sklearn.LinearReranker": "fit, predict, rank, choose, score",
+    "tunesmith.integrations.sklearn.WeightedVote": "fit, predict, predict_proba",
     "tunesmith.integrations.sil_machine.TunesmithParameterTuner": "tune",
 }
 #: What may be given for an option of several values: see ``tunesmith.registry``.

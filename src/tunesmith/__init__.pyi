@@ -8,6 +8,8 @@ from tunesmith.data.rankings.building import from_runs as from_runs
 from tunesmith.data.rankings.normalisation import Normalisation as Normalisation
 from tunesmith.data.rankings.rankings import Rankings as Rankings
 from tunesmith.data.synthetic import synthetic as synthetic
+from tunesmith.data.votes import from_two_classes as from_two_classes
+from tunesmith.data.votes import from_votes as from_votes
 from tunesmith.data.weights import Weights as Weights
 from tunesmith.decoders.base import Decoder as Decoder
 from tunesmith.decoders.base import DecoderError as DecoderError
@@ -40,6 +42,7 @@ from tunesmith.loop.loop import Loop as Loop
 from tunesmith.metrics.base import Metric as Metric
 from tunesmith.metrics.bleu import BLEU as BLEU
 from tunesmith.metrics.chrf.metric import CHRF as CHRF
+from tunesmith.metrics.classes import ClassMetric as ClassMetric
 from tunesmith.metrics.column import Column as Column
 from tunesmith.metrics.column import Cost as Cost
 from tunesmith.metrics.combination import Harmonic as Harmonic
@@ -72,6 +75,8 @@ from tunesmith.tuners.fitting.callbacks import Callback as Callback
 from tunesmith.tuners.fitting.callbacks import Step as Step
 from tunesmith.tuners.fusion.fuse import Fused as Fused
 from tunesmith.tuners.fusion.fuse import fuse as fuse
+from tunesmith.tuners.fusion.vote import Vote as Vote
+from tunesmith.tuners.fusion.vote import vote as vote
 from tunesmith.tuners.lp_mert import LPMERT as LPMERT
 from tunesmith.tuners.mert.mert import MERT as MERT
 from tunesmith.tuners.min_risk import MinRisk as MinRisk

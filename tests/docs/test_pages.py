@@ -32,7 +32,17 @@ LONG = {
     *(
         f"docs/{name}.md"
         for name in (
-            *("choosing", "commands", "compare", "files", "gallery", "hiero", "loop", "mert"),
+            *(
+                "choosing",
+                "classifiers",
+                "commands",
+                "compare",
+                "files",
+                "gallery",
+                "hiero",
+                "loop",
+                "mert",
+            ),
             *("migrating", "plane", "plugins", "python", "quickstart", "rankings", "recipes"),
             *("report", "tracking"),
             "tutorials/best-of-n",

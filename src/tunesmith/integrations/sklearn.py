@@ -1,4 +1,4 @@
-"""A linear reranker as scikit-learn has its estimators.
+"""A linear reranker, and a vote of classifiers, as scikit-learn has its estimators.
 
 >>> reranker = LinearReranker().fit(X, y, groups)
 >>> X.iloc[reranker.choose(X, groups)]
@@ -18,6 +18,7 @@ from tunesmith.data.candidates import CandidateSet, Texts
 from tunesmith.data.features import Features
 from tunesmith.errors import MissingExtraError, UsageError
 from tunesmith.inference.lists.hypotheses import best
+from tunesmith.integrations.voting import WeightedVote
 from tunesmith.metrics.column import Column
 from tunesmith.registry import options_of
 from tunesmith.tasks.lists import TuningSet
@@ -30,6 +31,8 @@ try:
     from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 except ImportError:
     raise MissingExtraError("tunesmith.integrations.sklearn", "sklearn") from None
+
+__all__ = ["ArgumentError", "LinearReranker", "OneGroupWarning", "WeightedVote", "mean_of_winners"]
 
 #: Seeds that are drawn are below this.
 SEEDS = 2**31 - 1

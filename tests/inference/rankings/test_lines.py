@@ -76,6 +76,24 @@ def test_the_curve_is_a_dense_scan_by_the_definitions(seed, metric):
         assert task.metric.score(total) == pytest.approx(np.mean(values), abs=1e-11)
 
 
+@given(seeds, st.sampled_from([*TREC, *OTHERS]), normalisations)
+def test_between_two_limits_the_curve_is_the_same(seed, metric, normalisation):
+    task, _ = task_of(seed, metric, normalisation)
+    rng = np.random.default_rng(seed)
+    weights, direction = rng.integers(-3, 4, 2).astype(float), rng.normal(size=2)
+    low, high = sorted(rng.normal(size=2))
+    hypotheses = task.hypotheses()
+    envelope = hypotheses.envelope(
+        hypotheses.point(weights), Direction.of(direction, "line"), (low, high)
+    )
+    edges, totals = totals_along(envelope)
+    assert ((edges >= low) & (edges <= high)).all()
+    for left, right, total in zip([low, *edges], [*edges, high], totals, strict=True):
+        if right - left > 1e-9:
+            at = hypotheses.point(weights + 0.5 * (left + right) * direction)
+            assert np.array_equal(at.total, total)
+
+
 @given(seeds, st.sampled_from(["ndcg@2", "rr@3", "p@2", "success@1", "err@4", "ap@3", "rr"]))
 def test_documents_that_cannot_reach_the_top_may_be_left_out(seed, metric):
     # So many documents that layers are looked for.

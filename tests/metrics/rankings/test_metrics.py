@@ -26,6 +26,16 @@ def test_values_are_those_of_trec_eval_to_the_last_digit(seed, metric):
     assert task.values(np.ones(1)).tolist() == expected
 
 
+@given(seeds, st.sampled_from([*OTHERS, "ndcg", "ndcg@3", "ap", "ap@4", "rr"]))
+def test_grades_below_zero_are_judged_and_not_relevant(seed, metric):
+    runs, qrels = random_runs(seed)
+    lower = {q: {d: grade - 2 for d, grade in judged.items()} for q, judged in qrels.items()}
+    task = RankingTask(from_runs(runs, lower), metric, "none")
+    weights = np.array([1.0, 0.5])
+    expected = [plain_value(metric, names, lower[q]) for q, names in orders(task, weights).items()]
+    assert task.values(weights) == pytest.approx(expected, abs=1e-12)
+
+
 @given(seeds, st.sampled_from([*OTHERS, "ndcg@3", "ap"]))
 def test_values_are_those_of_the_definition(seed, metric):
     runs, qrels = random_runs(seed)

@@ -3,9 +3,9 @@
 Two documents change places where their lines cross. What a relevant document adds to the value of
 its query depends on its own rank alone, and on the relevant documents above it. So each relevant
 document is followed by itself: it is sorted among its own crossings, and its rank is counted from
-γ = −∞ on. Crossings of two documents that are not relevant are never looked at. Counts do not
-depend on the order of crossings that coincide, and amounts are whole numbers: what is on the right
-of all of them is what a ranking from scratch would say, to the last bit.
+one end of the line on. Crossings of two documents that are not relevant are never looked at. Counts
+do not depend on the order of crossings that coincide, and amounts are whole numbers: what is on the
+right of all of them is what a ranking from scratch would say, to the last bit.
 """
 
 from __future__ import annotations
@@ -26,9 +26,16 @@ DEEPEST, PART = 64, 8
 
 @kernel
 def events_of(
-    slopes: Floats, scores: Floats, start: Ints, terms: Terms, first: int, last: int
+    slopes: Floats,
+    scores: Floats,
+    start: Ints,
+    terms: Terms,
+    first: int,
+    last: int,
+    low: float,
+    high: float,
 ) -> tuple[int, Floats, Ints]:
-    """Return what some queries are worth at γ = −∞, and where and how that changes.
+    """Return what some queries are worth right of ``low``, and how that changes up to ``high``.
 
     Returns
     -------
@@ -48,7 +55,7 @@ def events_of(
                 copy_to(more_at, 0, at[:count])
                 copy_to(more_change, 0, change[:count])
                 at, change = more_at, more_change
-            begin, count = _follow(slopes, scores, rows, i, terms, q, at, change, count)
+            begin, count = _follow(slopes, scores, rows, i, terms, q, low, high, at, change, count)
             total += int(begin)
     return total, at[:count], change[:count]
 
@@ -88,15 +95,62 @@ def _follow(
     i: int,
     terms: Terms,
     q: int,
+    low: float,
+    high: float,
     at: Floats,
     change: Ints,
     count: int,
 ) -> tuple[int, int]:
-    """Follow one relevant document; return what it adds at −∞, and how many changes there are."""
-    slope, score = slopes[i], scores[i]
+    """Follow one relevant document; return what it adds at first, and how many changes there are.
+
+    Where ``low`` and ``high`` are finite, nothing outside of them is looked at.
+    """
     where, who = np.empty(rows.shape[0]), np.empty(rows.shape[0], np.int64)
-    rank, crossings = 1, 0
     above = np.zeros(terms.gain.shape[0], np.int64)
+    if low > -np.inf and high < np.inf:
+        rank, crossings = _between(
+            slopes, scores, rows, i, terms.level, low, high, where, who, above
+        )
+    else:
+        rank, crossings = _everywhere(slopes, scores, rows, i, terms.level, where, who, above)
+    begin = _units(terms, q, i, rank, above)
+    now = begin
+    order = argsort(where[:crossings])
+    for e in range(crossings):
+        j = who[order[e]]
+        step = 1 if slopes[j] > slopes[i] else -1
+        rank += step
+        above[terms.level[j]] += step
+        if e + 1 < crossings and where[order[e + 1]] == where[order[e]]:
+            continue
+        after = _units(terms, q, i, rank, above)
+        if after != now:
+            at[count], change[count] = where[order[e]], after - now
+            count += 1
+            now = after
+    return begin, count
+
+
+@kernel
+def _everywhere(
+    slopes: Floats,
+    scores: Floats,
+    rows: Ints,
+    i: int,
+    level: Ints,
+    where: Floats,
+    who: Ints,
+    above: Ints,
+) -> tuple[int, int]:
+    """Find the crossings of one document with others on a whole line.
+
+    Returns
+    -------
+    rank, crossings
+        Its rank at γ = −∞, and how many crossings there are. ``above`` counts those above it.
+    """
+    slope, score = slopes[i], scores[i]
+    rank, crossings = 1, 0
     for j in rows:
         away = slopes[j] - slope
         is_above = away < 0.0
@@ -111,23 +165,48 @@ def _follow(
                 crossings += 1
         if is_above:
             rank += 1
-            above[terms.level[j]] += 1
-    begin = _units(terms, q, i, rank, above)
-    now = begin
-    order = argsort(where[:crossings])
-    for e in range(crossings):
-        j = who[order[e]]
-        step = 1 if slopes[j] > slope else -1
-        rank += step
-        above[terms.level[j]] += step
-        if e + 1 < crossings and where[order[e + 1]] == where[order[e]]:
-            continue
-        after = _units(terms, q, i, rank, above)
-        if after != now:
-            at[count], change[count] = where[order[e]], after - now
-            count += 1
-            now = after
-    return begin, count
+            above[level[j]] += 1
+    return rank, crossings
+
+
+@kernel
+def _between(
+    slopes: Floats,
+    scores: Floats,
+    rows: Ints,
+    i: int,
+    level: Ints,
+    low: float,
+    high: float,
+    where: Floats,
+    who: Ints,
+    above: Ints,
+) -> tuple[int, int]:
+    """Find the crossings of one document with others between two places on a line.
+
+    Two documents cross where their order right of the one place is not that left of the other;
+    only then is there anything to divide. The rank is that right of ``low``.
+    """
+    slope, score = slopes[i], scores[i]
+    left, right = score + low * slope, score + high * slope
+    rank, crossings = 1, 0
+    for j in rows:
+        away = slopes[j] - slope
+        if away == 0.0:
+            is_above = scores[j] > score or (scores[j] == score and j < i)
+        else:
+            other_left, other_right = scores[j] + low * slopes[j], scores[j] + high * slopes[j]
+            rises = away > 0.0
+            is_above = other_left > left or (other_left == left and rises)
+            ends_above = other_right > right or (other_right == right and not rises)
+            if is_above != ends_above and rises == ends_above:
+                crossing = (score - scores[j]) / away
+                where[crossings], who[crossings] = min(max(crossing, low), high), j
+                crossings += 1
+        if is_above:
+            rank += 1
+            above[level[j]] += 1
+    return rank, crossings
 
 
 @kernel

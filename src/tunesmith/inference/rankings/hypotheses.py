@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
+#: All of a line.
+EVERYWHERE = (-np.inf, np.inf)
+
 
 @dataclass(frozen=True)
 class _Scored:
@@ -115,14 +118,20 @@ class RankingHypotheses:
         """Follow the rankings along many lines; each is one worker's."""
         return share_out_lines(self, work, lines)
 
-    def envelope(self, point: Point, direction: Direction) -> Envelope:
-        """Follow the rankings along a line through the point."""
+    def envelope(
+        self, point: Point, direction: Direction, limits: tuple[float, float] = EVERYWHERE
+    ) -> Envelope:
+        """Follow the rankings along a line through the point.
+
+        Between two limits, where both are finite: the total is that right of the first, and what
+        lies beyond is not looked at.
+        """
         slopes = self.features.dot(direction.vector(len(self.names)))
         scores = point.cache.scores
 
         def follow(piece: slice) -> tuple[int, Floats, Ints]:
             events: tuple[int, Floats, Ints] = events_of(
-                slopes, scores, self.start, self.terms, piece.start, piece.stop
+                slopes, scores, self.start, self.terms, piece.start, piece.stop, *limits
             )
             return events
 

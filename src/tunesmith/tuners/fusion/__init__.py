@@ -1,5 +1,5 @@
-"""Fusion of runs: weights that are 0 or more, held against what people do without tuning.
+"""Fusion of runs and votes: weights that are 0 or more, held against what people do without tuning.
 
-Begin with ``fuse``; ``mix`` is the exact search over two runs, ``baselines`` what a result is
-compared with.
+Begin with ``fuse`` for rankings and ``vote`` for classifiers; ``mix`` is the exact search over two
+weights, ``baselines`` what a result is compared with.
 """

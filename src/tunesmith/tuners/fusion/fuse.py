@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tunesmith._version import __version__
-from tunesmith.arrays import Floats, Stats
+from tunesmith.arrays import Stats
 from tunesmith.data.candidates import FileDigest
 from tunesmith.data.rankings.normalisation import Normalisation
 from tunesmith.data.rankings.rankings import Rankings
@@ -27,8 +27,8 @@ from tunesmith.tuners.fitting.folds import LEAST, Folds
 from tunesmith.tuners.fitting.split import check_split
 from tunesmith.tuners.fitting.verdict import UNKNOWN, HeldOutKind, PairedStatistics, Verdict, judge
 from tunesmith.tuners.fusion.baselines import Model, makers
-from tunesmith.tuners.fusion.mix import Mix, best_mix
-from tunesmith.tuners.mert.mert import MERT
+from tunesmith.tuners.fusion.mix import Mix
+from tunesmith.tuners.fusion.weights import best_weights
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -270,25 +270,8 @@ def _tuned(
     kind = kinds[0]
     if len(kinds) > 1:
         kind = _chosen(rankings, metric, kinds, seed)
-    task = RankingTask(rankings, metric, kind)
-    if len(rankings.names) == 2:
-        mix = best_mix(task)
-        return Model(mix.weights, kind), mix
-    return Model(_climbed(task, seed), kind), None
-
-
-def _climbed(task: RankingTask, seed: int) -> Floats:
-    """Return weights, 0 or more, from climbs that begin with the best simple ones."""
-    count = len(task.names)
-    simple = [np.full(count, 1.0 / count), *np.eye(count)]
-    scores = [task.score_at(weights) for weights in simple]
-    start: Floats = simple[int(np.argmax(scores))]
-    tuner = MERT(bound=[f"{name}=0:" for name in task.names])
-    weights: Floats = tuner.tune(task, start, np.random.default_rng(seed)).weights
-    total = float(weights.sum())
-    if total <= 0.0 or task.score_at(weights / total) < max(scores):
-        return start
-    return np.asarray(weights / total)
+    weights, mix = best_weights(RankingTask(rankings, metric, kind), seed)
+    return Model(weights, kind), mix
 
 
 def _chosen(

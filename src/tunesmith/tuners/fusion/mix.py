@@ -1,7 +1,8 @@
-"""The metric over all mixes of two runs, exactly: (1 - α) times one plus α times the other."""
+"""The metric over all mixes of two features, exactly: (1 - α) times one plus α times the other."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,8 +10,11 @@ import numpy as np
 from tunesmith.arrays import Floats
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.search.line.search import totals_along
+from tunesmith.tasks.lists import TuningSet
 from tunesmith.tasks.rankings import RankingTask
 
+#: What has a line between two features that can be followed.
+Mixable = TuningSet | RankingTask
 #: Intervals of α that are narrower are rounding.
 NARROW = 1e-11
 #: Decimals that an α has at most, where its interval has room for so few.
@@ -69,11 +73,15 @@ class Mix:
         return np.array([round(1.0 - self.alpha, DIGITS), self.alpha])
 
 
-def curve_of(task: RankingTask) -> Curve:
-    """Return the score of every mix of the two runs of a task."""
-    hypotheses = task.hypotheses()
-    point = hypotheses.point(np.array([1.0, 0.0]))
-    envelope = hypotheses.envelope(point, Direction(np.arange(2), np.array([-1.0, 1.0]), "α"))
+def curve_of(task: Mixable) -> Curve:
+    """Return the score of every mix of the two features of a task."""
+    direction, start = Direction(np.arange(2), np.array([-1.0, 1.0]), "α"), np.array([1.0, 0.0])
+    if isinstance(task, RankingTask):
+        rankings = task.hypotheses()
+        envelope = rankings.envelope(rankings.point(start), direction, (0.0, 1.0))
+    else:
+        lists = task.hypotheses()
+        envelope = lists.envelope(lists.point(start), direction)
     at, totals = totals_along(envelope)
     scores = np.asarray(task.metric.score(totals), np.float64)
     ends = np.clip(np.concatenate([[0.0], at, [1.0]]), 0.0, 1.0)
@@ -83,18 +91,25 @@ def curve_of(task: RankingTask) -> Curve:
     return Curve(low[starts][1:], found[starts])
 
 
-def best_mix(task: RankingTask) -> Mix:
-    """Return the best mix of two runs: no α is better, between any two edges."""
+def best_mix(task: Mixable) -> Mix:
+    """Return the best mix of two features: no α is better, between any two edges."""
     curve = curve_of(task)
     ends = curve.ends
-    order = np.lexsort((-np.diff(ends), -curve.scores))
-    for k in order:
+    for k in _best_first(curve):
         alpha = shortest(ends[k], ends[k + 1])
         score = task.score_at(np.array([1.0 - alpha, alpha]))
         # An interval of rounding's size may not be what it seemed.
         if score >= curve.scores[k] - NARROW:
             break
-    return Mix(alpha, score, float(ends[k]), float(ends[k + 1]), len(curve.edges))
+    return Mix(float(alpha), score, float(ends[k]), float(ends[k + 1]), len(curve.edges))
+
+
+def _best_first(curve: Curve) -> Iterator[int]:
+    """Yield the intervals, the best and widest first; the first will do as a rule."""
+    widths = np.diff(curve.ends)
+    best = np.flatnonzero(curve.scores == curve.scores.max())
+    yield from best[np.argsort(-widths[best], kind="stable")].tolist()
+    yield from np.lexsort((-widths, -curve.scores))[len(best) :].tolist()
 
 
 def shortest(low: float, high: float) -> float:

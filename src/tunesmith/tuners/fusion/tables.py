@@ -1,6 +1,8 @@
-"""What fusion found, for a terminal."""
+"""What fusion and votes found, for a terminal."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 
 from rich.console import Group
 from rich.table import Table
@@ -8,6 +10,7 @@ from rich.text import Text
 
 from tunesmith.tuners.fusion.baselines import GRID_PARTS
 from tunesmith.tuners.fusion.fuse import Baseline, Fused
+from tunesmith.tuners.fusion.vote import BEST, Vote
 
 
 def fused_table(fused: Fused) -> Group:
@@ -26,14 +29,18 @@ def verdict_line(fused: Fused) -> Text:
 
 
 def _scores(fused: Fused) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column(fused.metric)
-    table.add_column(f"{fused.queries} queries", justify="right")
-    has_unseen = fused.held_out is not None
-    if has_unseen:
-        table.add_column("unseen", justify="right")
     rows = [("tuned", fused.score, fused.held_out)]
     rows += [(_name(one), one.score, one.held_out) for one in fused.baselines]
+    return _score_table(fused.metric, f"{fused.queries} queries", rows)
+
+
+def _score_table(metric: str, what: str, rows: Sequence[tuple[str, float, float | None]]) -> Table:
+    """Lay out scores on what was tuned on, and on the unseen where there is any."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column(metric)
+    table.add_column(what, justify="right")
+    if any(held_out is not None for _, _, held_out in rows):
+        table.add_column("unseen", justify="right")
     for name, score, held_out in rows:
         unseen = [] if held_out is None else [f"{held_out:.4f}"]
         table.add_row(Text(name), f"{score:.4f}", *unseen)
@@ -52,10 +59,14 @@ def _name(baseline: Baseline) -> str:
 def _weights(fused: Fused) -> Table:
     policy = fused.normalisation.policy
     missing = policy if isinstance(policy, str) else f"{policy:g}"
+    return _weight_table(f"weights ({fused.normalisation}, missing: {missing})", fused.weights)
+
+
+def _weight_table(title: str, weights: Mapping[str, float]) -> Table:
     table = Table(box=None, pad_edge=False)
-    table.add_column(f"weights ({fused.normalisation}, missing: {missing})")
+    table.add_column(title)
     table.add_column("", justify="right")
-    for name, weight in fused.weights.items():
+    for name, weight in weights.items():
         table.add_row(Text(name), f"{weight:.6g}")
     return table
 
@@ -64,8 +75,41 @@ def _proof(fused: Fused) -> Text:
     if fused.mix is None:
         return Text()
     mix, run = fused.mix, tuple(fused.weights)[1]
+    return _proven(f"alpha, the weight of {run}", mix.alpha, mix.low, mix.high, mix.edges)
+
+
+def _proven(what: str, value: float, low: float, high: float, edges: int) -> Text:
     return Text(
-        f"alpha, the weight of {run}: {mix.alpha:.6g}, and proven that no other is better\n"
-        f"plateau: the same score from {mix.low:.6g} to {mix.high:.6g}\n"
-        f"places between 0 and 1 where the score changes: {mix.edges}"
+        f"{what}: {value:.6g}, and proven that no other is better\n"
+        f"plateau: the same score from {low:.6g} to {high:.6g}\n"
+        f"places between 0 and 1 where the score changes: {edges}"
     )
+
+
+def vote_table(vote: Vote) -> Group:
+    """Lay out the verdict, scores beside those of baselines, and weights."""
+    verdict = "no row was held out, so the gain on others is unknown; give folds=5"
+    if vote.verdict.gain is not None:
+        verdict = vote.verdict.text(vote.metric, groups="rows", start="equal weights", digits=4)
+    rows = [("tuned", vote.score, vote.held_out)]
+    for one in vote.baselines:
+        name = f"best single model: {one.about}" if one.name == BEST else one.name
+        rows.append((name, one.score, one.held_out))
+    parts = (
+        Text(verdict, style="bold"),
+        _score_table(vote.metric, f"{vote.rows} rows", rows),
+        _weight_table(f"weights of {vote.weighted}", vote.weights),
+    )
+    if vote.weighted == "both":
+        parts = (*parts[:2], _weight_table("weights of classes of models", vote.weights))
+    return Group(*(part for one in parts for part in (one, Text())), _vote_proof(vote))
+
+
+def _vote_proof(vote: Vote) -> Text:
+    if vote.mix is None:
+        return Text()
+    mix, label = vote.mix, tuple(vote.weights)[1]
+    if vote.threshold is None or vote.plateau is None:
+        return _proven(f"alpha, the weight of {label}", mix.alpha, mix.low, mix.high, mix.edges)
+    what = f"threshold of the probability of {label}"
+    return _proven(what, vote.threshold, *vote.plateau, mix.edges)
