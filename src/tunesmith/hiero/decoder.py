@@ -80,6 +80,11 @@ class HieroDecoder(Decoder):
         "copy", "what becomes of a word without a rule: it stays as it is, or is left out"
     )
     glue: bool = option(True, "join spans by glue rules, where no file has them")
+    xml_input: Literal["exclusive", "inclusive"] | None = option(
+        None,
+        'read <x translation="...">words</x>, as Moses does: these words have this translation '
+        "alone, or it is tried beside the others [default: refuse such elements]",
+    )
     lexical: int = option(
         0,
         "add lexical features of this many words of each side, the most frequent ones; all "

@@ -106,7 +106,7 @@ def share(
 
 def _portable(parts: Parts, some: Some) -> Some:
     """Add what a copy of the model cannot know: features met since, and where files are."""
-    if not any(sentence.grammar for sentence in some.inputs):
+    if not any(sentence.grammar or sentence.forced for sentence in some.inputs):
         return some
     inputs = tuple(
         dataclasses.replace(sentence, grammar=os.path.abspath(sentence.grammar))
@@ -160,7 +160,7 @@ def _translations(parts: Parts, some: Some, weights: Floats) -> Iterator[tuple[I
     parts.take(some.added)
     for name, sentence in zip(some.ids, some.inputs, strict=True):
         try:
-            translation = parts.engine_of(sentence).search(sentence.words, weights)
+            translation = parts.translation_of(sentence, weights)
         except TunesmithError as error:
             raise DecoderError(f"sentence {name}: {error}") from None
         yield sentence, translation

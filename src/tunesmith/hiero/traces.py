@@ -1,7 +1,8 @@
 """Traces: the rules of a derivation, the spans that they cover, and which words go together.
 
 Links of a translation are those of its rules, moved to where the rules are applied. A word that
-passes through is linked to itself; a rule without an alignment has no links.
+passes through is linked to itself; rules without an alignment have no links, and neither have
+forced translations.
 """
 
 from __future__ import annotations
@@ -136,6 +137,13 @@ class Tracer:
         """Tell whether a word of a target side is one of the output."""
         return not (self._shift and word in (BEGIN, END))
 
+    def _source(self, place: int) -> tuple[str, ...]:
+        """Return the word that passes through, or those that have a forced translation."""
+        if place < len(self._words):
+            return (self._words[place],)
+        forced = self._prepared.forced[place - len(self._words)]
+        return tuple(self._words[forced.begin : forced.end])
+
     def _rule(self, number: int) -> Rule:
         """Return a rule by its number among those of the sentence."""
         if number not in self._rules:
@@ -145,8 +153,8 @@ class Tracer:
             if node < 0:
                 target = rules.targets[rules.target_start[number] : rules.target_start[number + 1]]
                 output = tuple(map(self._prepared.word, target.tolist()))
-                source = (self._words[-1 - node],)
-                links = ((0, 0),) if output else ()
+                source, passes = self._source(-1 - node), -1 - node < len(self._words)
+                links = ((0, 0),) if passes and output else ()
                 rule = Rule(self._grammar.categories[head], source, output, {}, links)
             else:
                 first, last = arrays.rule_start[node : node + 2].tolist()

@@ -156,7 +156,7 @@ def run(
     given = None if weights is None else read_weights(weights).weights
     if given is not None:
         check_underived(given, weights)
-    blocks = blocks_of(input_path)
+    blocks = blocks_of(input_path, decoder.xml_input is not None)
     first = next(blocks)
     held = _begun(session, decoder) if given is None else given
     blocks = _matched(session, chain([first], blocks), decoder, held, strict, weights)

@@ -26,7 +26,7 @@ _MARKUP = re.compile(
 Block = tuple[int, list["Sentence"]]
 
 
-def blocks_of(path: str) -> Iterator[Block]:
+def blocks_of(path: str, reads_markup: bool) -> Iterator[Block]:
     """Yield sentences, some at a time, with how many came before; blank lines are sentences.
 
     From standard input, those that have arrived do not wait for others.
@@ -54,7 +54,7 @@ def blocks_of(path: str) -> Iterator[Block]:
             if problem:
                 remedy = "give each one of its own, or none"
                 raise FormatError(source.name, count + 1, problem, remedy)
-            not_words = _not_words(line)
+            not_words = _not_words(line, reads_markup)
             if not_words:
                 problem, remedy = not_words
                 raise FormatError(source.name, count + 1, problem, remedy)
@@ -70,7 +70,7 @@ def blocks_of(path: str) -> Iterator[Block]:
         yield count - len(held), held
 
 
-def _not_words(line: str) -> tuple[str, str] | None:
+def _not_words(line: str, reads_markup: bool) -> tuple[str, str] | None:
     """Return what a line is that other decoders read as more than words, and a remedy."""
     from tunesmith.hiero.grammar.text import segment
 
@@ -80,8 +80,22 @@ def _not_words(line: str) -> tuple[str, str] | None:
     if _SENTENCE.fullmatch(text):
         return "it stands between <s> and </s>", "leave them out; the language model adds them"
     markup = _MARKUP.search(text)
-    if markup:
-        return f"'{markup[0]}' is markup", "take the elements out; rules are what translates"
+    if markup and not reads_markup:
+        remedy = "take the elements out, or give --xml-input for those that force translations"
+        return f"'{markup[0]}' is markup", remedy
+    return _wrong_markup(text) if reads_markup else None
+
+
+def _wrong_markup(text: str) -> tuple[str, str] | None:
+    """Return what is wrong with elements that force translations, and a remedy."""
+    from tunesmith.decoders.base import DecoderError
+    from tunesmith.hiero.markup import forced_in
+
+    try:
+        forced_in(text)
+    except DecoderError as error:
+        problem, _, remedy = str(error).partition("; ")
+        return problem, remedy
     return None
 
 
