@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: example-thot compare-thot example-hiero demo test test-all checks lint types docs \
+.PHONY: example-thot compare-thot example-hiero example-speech demo test test-all checks lint types docs \
 	warm unit unit-all coverage bench experiments fuzz kenlm kernels clean
 .DELETE_ON_ERROR:
 
@@ -53,6 +53,28 @@ example-hiero: $(VENV)/.thot  ## train a hierarchical model, tune it on forests,
 		--input $(TEXT)/test.de --out $(HIERO)/test.out
 	$(BIN)/tunesmith evaluate --hypotheses $(HIERO)/test.out --references $(TEXT)/test.en
 	@paste -d '\n' $(TEXT)/test.de $(HIERO)/test.out /dev/null | head -9
+
+$(VENV)/.speech: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable ".[plot]" 'pocketsphinx==5.1.1'
+	touch $@ $(VENV)/.demo
+
+SPEECH := examples/speech
+HEARD  := $(SPEECH)/data
+example-speech: $(VENV)/.speech  ## speak, recognise, tune for the word error rate (needs espeak-ng)
+	$(BIN)/python $(SPEECH)/recognise.py --out $(HEARD)
+	$(BIN)/tunesmith tune --tuner plane --metric wer --normalise score \
+		--start $(HEARD)/lists.json --feature words \
+		--candidates $(HEARD)/tune.tsv --format nemo:per-source=20 \
+		--scores lm=$(HEARD)/tune.lm.txt --references $(HEARD)/tune.ref \
+		--test-candidates $(HEARD)/test.tsv --test-scores lm=$(HEARD)/test.lm.txt \
+		--test-references $(HEARD)/test.ref --out $(HEARD)/lists.tuned.json
+	$(BIN)/tunesmith tune --tuner mert --metric wer --normalise acoustic \
+		--start $(HEARD)/lattices.json --feature words \
+		--forests $(HEARD)/tune.lat.gz --references $(HEARD)/tune.ref \
+		--test-forests $(HEARD)/test.lat.gz --test-references $(HEARD)/test.ref \
+		--out $(HEARD)/lattices.tuned.json
+	$(BIN)/python $(SPEECH)/compare.py --data $(HEARD)
 
 # How long a part took, and how long processors worked on it.
 TIMED = @TIMEFORMAT='$@: %1R s, processors %1U + %1S s'; time

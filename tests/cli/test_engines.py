@@ -124,7 +124,7 @@ def test_the_engine_is_in_force_and_closed(cli: Run, model, monkeypatch) -> None
     closed, seen = [], []
     monkeypatch.setattr(ProcessEngine, "close", lambda engine: closed.append(id(engine)))
     monkeypatch.setattr(
-        "tunesmith.cli.decode.set_memory", lambda _: seen.append(current_engine()) or 1 / 0
+        "tunesmith.cli.decode.command.set_memory", lambda _: seen.append(current_engine()) or 1 / 0
     )
     assert cli(*model, "--engine", "processes", "--workers", 5, "--worker-timeout", 0).code == 1
     assert closed == [id(seen[0])]

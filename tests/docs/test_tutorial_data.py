@@ -21,7 +21,7 @@ def content(path: Path) -> bytes:
 @pytest.mark.long
 def test_the_script_makes_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    folder = TUTORIALS / "answers"  # speech takes longer than it is worth
+    folder = TUTORIALS / "answers"
     runpy.run_path(str(folder / "make.py"), run_name="__main__")
     made = {path.name: content(path) for path in tmp_path.iterdir()}
     kept = {p.name: content(p) for p in folder.iterdir() if p.is_file()}

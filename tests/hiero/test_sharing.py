@@ -12,7 +12,7 @@ from tests.helpers.hiero.model_files import SENTENCES, WEIGHTS, decoder_of, writ
 from tests.helpers.parallel.copying import CopyEngine, copied
 from tunesmith.decoders.base import DecoderError, Sentence
 from tunesmith.hiero.chart import cubes
-from tunesmith.hiero.decoder import Counter
+from tunesmith.hiero.sharing import Counter
 from tunesmith.parallel.engine import working_on
 from tunesmith.progress import show_with, shown
 

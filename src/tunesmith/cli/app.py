@@ -311,7 +311,12 @@ def build(arguments: Sequence[str]) -> typer.Typer:
 
 
 #: Commands that are packages.
-MODULES = {"tune": "tune.command", "fuse": "fuse.command", "doctor": "doctor.command"}
+MODULES = {
+    "tune": "tune.command",
+    "decode": "decode.command",
+    "fuse": "fuse.command",
+    "doctor": "doctor.command",
+}
 
 HELP = {
     "tune": "Find the weights that maximise the metric.",

@@ -8,13 +8,14 @@ import re
 import threading
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
+from tunesmith.arrays import Floats
 from tunesmith.data.candidates import FileDigest, GroupId
 from tunesmith.data.forests import ForestArrays, ForestSet, joined
 from tunesmith.data.memory import budget
@@ -29,6 +30,7 @@ from tunesmith.hiero.grammar.lexical import frequent_in_rules, with_lexical
 from tunesmith.hiero.grammar.text import read_grammar, segment
 from tunesmith.hiero.joshua_config import JoshuaConfig
 from tunesmith.hiero.lm.language_model import LanguageModel, LanguageModels
+from tunesmith.hiero.markup import FORCED, Forced, forced_in
 from tunesmith.hiero.model import HieroModel
 from tunesmith.hiero.store import frozen
 
@@ -50,11 +52,12 @@ Frequent: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Input:
-    """A sentence: its text and its words, and a grammar of its own if it names one."""
+    """A sentence: its text and words, a grammar of its own if it names one, forced translations."""
 
     text: str
     words: tuple[str, ...]
     grammar: str = ""
+    forced: tuple[Forced, ...] = ()
 
 
 class WordForest(NamedTuple):
@@ -82,6 +85,8 @@ class Parts:
         The words that a rule may cover.
     longest
         Words of a sentence that are read; 0 for all.
+    reads_markup
+        Whether elements of XML force translations.
     frequent
         The source and the target words that have lexical features, if there are such.
     names
@@ -96,6 +101,7 @@ class Parts:
     limit: int
     frequent: Frequent | None = None
     longest: int = 0
+    reads_markup: bool = False
     names: tuple[str, ...] = field(init=False)
     _met: set[str] = field(default_factory=set)
     _grammars: OrderedDict[str, Grammar] = field(default_factory=OrderedDict)
@@ -127,22 +133,36 @@ class Parts:
     def read(self, text: str) -> Input:
         """Take apart what is to be translated: words, or cdec's ``<seg>`` around them."""
         attributes, text = segment(text)
-        words = tuple(self.conventions.escaped(text).split())
+        plain, forced = forced_in(text) if self.reads_markup else (text.split(), ())
+        escaped = self.conventions.escaped
+        words = tuple(map(escaped, plain))
+        forced = tuple(
+            dataclasses.replace(span, translation=tuple(map(escaped, span.translation)))
+            for span in forced
+        )
         if self.longest and len(words) > self.longest:
             warnings.warn(
                 f"sentences are cut off after {self.longest} words, as the joshua.config says",
                 stacklevel=2,
             )
             words = words[: self.longest]
-        return Input(text, words, attributes.get("grammar", ""))
+            forced = tuple(span for span in forced if span.end <= self.longest)
+        return Input(text, words, attributes.get("grammar", ""), forced)
 
-    def learn(self, inputs: Iterable[Input]) -> None:
+    def learn(self, inputs: Sequence[Input]) -> None:
         """Add the features of sentences' own grammars, before the sentences are searched."""
         for file in dict.fromkeys(sentence.grammar for sentence in inputs):
             if file and file not in self._met:
                 new = self._grammar(file).names
                 self.names = tuple(dict.fromkeys([*self.names, *new]))
                 self._met.add(file)
+        if any(span.log_probability for sentence in inputs for span in sentence.forced):
+            self.names = tuple(dict.fromkeys([*self.names, FORCED]))
+
+    def translation_of(self, sentence: Input, weights: Floats) -> Translation:
+        """Search a sentence under weights in the order of ``names``."""
+        feature = self.names.index(FORCED) if FORCED in self.names else -1
+        return self.engine_of(sentence).search(sentence.words, weights, sentence.forced, feature)
 
     def engine_of(self, sentence: Input) -> HieroEngine:
         """Return the engine for a sentence; its features are those of ``names``, or the first."""
@@ -375,7 +395,12 @@ def _parts(
     unknown = conventions.unknown_suffix
     names = tuple(f"{name}{unknown}" for name in models.names) if unknown else ()
     settings = dataclasses.replace(
-        settings, unknown=options.unknown, unknown_names=names, **search_fields
+        settings,
+        unknown=options.unknown,
+        unknown_names=names,
+        forced_alone=options.xml_input != "inclusive",
+        **search_fields,
     )
     engine = HieroEngine(grammar, models, settings)
-    return Parts(engine, conventions, start, files, limit, frequent)
+    markup = options.xml_input is not None
+    return Parts(engine, conventions, start, files, limit, frequent, reads_markup=markup)

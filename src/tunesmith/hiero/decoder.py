@@ -6,11 +6,11 @@ Sentences are shared out among threads, or processes with a copy of the model ea
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Literal, NamedTuple
+from itertools import chain
+from typing import Any, Literal
 
 import numpy as np
 
@@ -19,14 +19,13 @@ from tunesmith.data.candidates import CandidateSet, GroupId
 from tunesmith.data.forests import ForestSet
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, Decoder, DecoderError, Sentence
-from tunesmith.errors import TunesmithError, UsageError
-from tunesmith.hiero.assembly import Input, Parts, WordForest, parts_of, spell_out, together
+from tunesmith.errors import UsageError
+from tunesmith.hiero.assembly import Input, Parts, parts_of
 from tunesmith.hiero.engine import HieroEngine
-from tunesmith.inference.forests.lists import kbest_lists, outputs
-from tunesmith.parallel.engine import current_engine
-from tunesmith.parallel.local import pieces_of
-from tunesmith.parallel.threads import ThreadEngine
-from tunesmith.progress import Show, shown
+from tunesmith.hiero.sharing import search_sentences, search_traced, share
+from tunesmith.hiero.traces import Trace
+from tunesmith.inference.forests.derivations import joined_derivations
+from tunesmith.inference.forests.lists import candidates_of, kbest_lists, outputs
 from tunesmith.registry import option
 
 #: No limit is greater.
@@ -81,6 +80,11 @@ class HieroDecoder(Decoder):
         "copy", "what becomes of a word without a rule: it stays as it is, or is left out"
     )
     glue: bool = option(True, "join spans by glue rules, where no file has them")
+    xml_input: Literal["exclusive", "inclusive"] | None = option(
+        None,
+        'read <x translation="...">words</x>, as Moses does: these words have this translation '
+        "alone, or it is tried beside the others [default: refuse such elements]",
+    )
     lexical: int = option(
         0,
         "add lexical features of this many words of each side, the most frequent ones; all "
@@ -154,6 +158,48 @@ class HieroDecoder(Decoder):
         """Translate: all derivations of each sentence that the search has met."""
         return self._forests(Weights.from_dict(weights), sentences, best_only=False)
 
+    def traced(
+        self,
+        weights: Mapping[str, float],
+        sentences: Sequence[Sentence | str],
+        size: int = 1,
+        unique: bool = True,
+    ) -> tuple[CandidateSet, list[Trace]]:
+        """Translate, and say how each candidate was derived.
+
+        Parameters
+        ----------
+        weights, sentences
+            What is translated, and under which weights.
+        size
+            How many of the best derivations of each sentence.
+        unique
+            Only the best derivation of each text.
+
+        Returns
+        -------
+        candidates
+            Those of :meth:`decode`, or with ``size`` 1 of :meth:`outputs`.
+        traces
+            One of each candidate, in their order.
+        """
+        if size < 1:
+            raise UsageError(f"{size} derivations of each sentence are asked for; give 1 or more")
+        given = Weights.from_dict(weights)
+        ids, inputs, vector = self._given(given, sentences)
+        parts = self._parts
+        pieces = share(search_traced, parts, ids, inputs, vector, size, unique)
+        results = list(chain.from_iterable(pieces))
+        texts = [sentence.text for sentence in inputs]
+        forests = parts.forest_set([result.forest for result in results], ids, texts)
+        counts = [len(result.traces) for result in results]
+        derivations = joined_derivations(
+            np.repeat(np.arange(len(results)), counts),
+            [(result.start, result.edges) for result in results],
+        )
+        traces = [trace for result in results for trace in result.traces]
+        return candidates_of(forests, derivations), traces
+
     def translate(
         self, weights: Mapping[str, float], sentences: Sequence[Sentence | str]
     ) -> list[str]:
@@ -184,16 +230,20 @@ class HieroDecoder(Decoder):
     def _forests(
         self, weights: Weights, unnumbered: Sequence[Sentence | str], best_only: bool
     ) -> ForestSet:
-        parts = self._parts
+        ids, inputs, vector = self._given(weights, unnumbered)
+        forests = search_sentences(self._parts, ids, inputs, vector, best_only)
+        return self._parts.forest_set(forests, ids, [sentence.text for sentence in inputs])
+
+    def _given(
+        self, weights: Weights, unnumbered: Sequence[Sentence | str]
+    ) -> tuple[list[GroupId], list[Input], Floats]:
+        """Return the names of sentences, what they are, and weights in the order of features."""
         sentences = _numbered(unnumbered)
         if not sentences:
             raise UsageError("there are no sentences to translate; give at least one")
         inputs = self._inputs(sentences)
-        parts.learn(inputs)
-        vector = _finite(weights, parts.names)
-        ids, texts = [s.id for s in sentences], [sentence_input.text for sentence_input in inputs]
-        forests = search_sentences(parts, ids, inputs, vector, best_only)
-        return parts.forest_set(forests, ids, texts)
+        self._parts.learn(inputs)
+        return [s.id for s in sentences], inputs, _finite(weights, self._parts.names)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return all that is needed where its files are not."""
@@ -245,99 +295,3 @@ def _finite(weights: Weights, names: tuple[str, ...]) -> Floats:
         wrong = names[int(np.argmax(~np.isfinite(vector)))]
         raise DecoderError(f"the weight of '{wrong}' is not finite; give other weights")
     return vector
-
-
-class Some(NamedTuple):
-    """Sentences that are searched one after the other.
-
-    Attributes
-    ----------
-    ids, inputs
-        Their names, and what they are.
-    added
-        The features that grammars of single sentences have added, where one of these has such.
-    """
-
-    ids: tuple[GroupId, ...]
-    inputs: tuple[Input, ...]
-    added: tuple[str, ...] = ()
-
-
-class Counter:
-    """Shows how many sentences are done; a copy in another process shows nothing."""
-
-    def __init__(self, total: int, show: Show | None = None) -> None:
-        self._show, self._count, self._total = show, 0, total
-
-    def __reduce__(self) -> tuple[type[Counter], tuple[int]]:
-        return Counter, (self._total,)
-
-    def count(self) -> None:
-        """Show that one more is done."""
-        self._count += 1
-        if self._show is not None:
-            self._show("decoding", self._count, self._total, "")
-
-    def finish(self) -> None:
-        """Show that all are done."""
-        if self._count < self._total:
-            self._count = self._total - 1
-            self.count()
-
-
-def search_sentences(
-    parts: Parts, ids: Sequence[GroupId], inputs: Sequence[Input], weights: Floats, best_only: bool
-) -> list[WordForest]:
-    """Search sentences with the engine in force; a single one in this process.
-
-    Parameters
-    ----------
-    parts
-        The model; it knows the features of the sentences' own grammars.
-    ids, inputs
-        The sentences.
-    weights : float64[D]
-        In the order of the features.
-    best_only
-        Whether the best derivation is enough.
-    """
-    engine, counter = current_engine(), Counter(len(inputs), shown())
-    if len(inputs) == 1:
-        return [search(parts, Some(tuple(ids), tuple(inputs)), weights, best_only, counter)]
-    lengths = np.array([1 + len(sentence.words) for sentence in inputs])
-    pieces = pieces_of(len(inputs), lengths, 8, engine.workers)
-    some = [Some(tuple(ids[piece]), tuple(inputs[piece])) for piece in pieces]
-    if not isinstance(engine, ThreadEngine):
-        some = [_portable(parts, sentence) for sentence in some]
-    results = engine.map(search, parts, some, weights, best_only, counter)
-    counter.finish()
-    return results
-
-
-def _portable(parts: Parts, some: Some) -> Some:
-    """Add what a copy of the model cannot know: features met since, and where files are."""
-    if not any(sentence.grammar for sentence in some.inputs):
-        return some
-    inputs = tuple(
-        dataclasses.replace(sentence, grammar=os.path.abspath(sentence.grammar))
-        if sentence.grammar
-        else sentence
-        for sentence in some.inputs
-    )
-    return Some(some.ids, inputs, parts.added)
-
-
-def search(
-    parts: Parts, some: Some, weights: Floats, best_only: bool, counter: Counter
-) -> WordForest:
-    """Search some sentences; an error says which it is of."""
-    parts.take(some.added)
-    results = []
-    for name, sentence in zip(some.ids, some.inputs, strict=True):
-        try:
-            chart = parts.engine_of(sentence).search(sentence.words, weights)
-        except TunesmithError as error:
-            raise DecoderError(f"sentence {name}: {error}") from None
-        results.append(spell_out(chart, best_only, parts.conventions))
-        counter.count()
-    return together(results)

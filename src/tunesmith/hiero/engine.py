@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -13,11 +13,13 @@ import numpy as np
 from tunesmith.arrays import Flags, Floats, Ids
 from tunesmith.data.forests import ForestArrays
 from tunesmith.data.memory import budget
+from tunesmith.data.rows import offsets
 from tunesmith.errors import TunesmithError
 from tunesmith.hiero.chart.cubes import Chart, search
 from tunesmith.hiero.chart.forest import chart_forest, chart_of_nothing
 from tunesmith.hiero.chart.parse import Parse, parse_sentence, unary_order
 from tunesmith.hiero.chart.sentence_rules import (
+    ForcedWords,
     OwnFeatures,
     SentenceRules,
     rule_scores,
@@ -25,6 +27,7 @@ from tunesmith.hiero.chart.sentence_rules import (
 )
 from tunesmith.hiero.grammar.grammar import Grammar
 from tunesmith.hiero.lm.language_model import LanguageModels
+from tunesmith.hiero.markup import Forced
 from tunesmith.hiero.store import frozen
 from tunesmith.hiero.vocabulary import Vocabulary
 
@@ -65,6 +68,8 @@ class Settings:
         What is added to such words.
     names
         Features that others have, and that come before further ones of the grammar.
+    forced_alone
+        Whether words with a forced translation have no other.
     """
 
     pop_limit: int = 200
@@ -81,6 +86,7 @@ class Settings:
     passed: tuple[tuple[str, float], ...] = (("X", 1.0),)
     passed_suffix: str = ""
     names: tuple[str, ...] = ()
+    forced_alone: bool = True
 
 
 class Prepared(NamedTuple):
@@ -94,6 +100,8 @@ class Prepared(NamedTuple):
         The grammar's words, and those that it does not have: their ids come after the grammar's.
     hidden
         Words that are none of the output.
+    forced
+        Forced translations, their places among all words that rules cover.
     """
 
     parse: Parse
@@ -101,6 +109,7 @@ class Prepared(NamedTuple):
     vocabulary: Vocabulary
     strange: tuple[str, ...]
     hidden: Ids
+    forced: tuple[Forced, ...] = ()
 
     def word(self, number: int) -> str:
         """Return the word of an id."""
@@ -192,19 +201,22 @@ class HieroEngine:
             nodes[:, ends[ends >= 0]] = self.models.arrays.unknowns[:, None]
         return frozen(nodes)
 
-    def prepare(self, words: Sequence[str]) -> Prepared | None:
+    def prepare(
+        self, words: Sequence[str], forced: Sequence[Forced] = (), forced_feature: int = -1
+    ) -> Prepared | None:
         """Parse a sentence, or remember how it was parsed; None if it has no words."""
         if self.settings.has_end_words:
             words = [BEGIN, *words, END]
+            forced = [replace(span, begin=span.begin + 1, end=span.end + 1) for span in forced]
         if not words:
             return None
-        key = " ".join(words)
+        key = " ".join(words) + (f"\n{forced!r}" if forced else "")
         with self._lock:
             cached = self._cache.get(key)
             if cached is not None:
                 self._cache.move_to_end(key)
                 return cached
-        prepared = self._prepared(words)
+        prepared = self._prepared(words, tuple(forced), forced_feature)
         with self._lock:
             if key not in self._cache:
                 self._cache[key] = prepared
@@ -225,17 +237,28 @@ class HieroEngine:
             self._cache.clear()
             self._cached_bytes = 0
 
-    def _prepared(self, words: Sequence[str]) -> Prepared:
+    def _prepared(
+        self, words: Sequence[str], forced: tuple[Forced, ...], forced_feature: int
+    ) -> Prepared:
         settings, grammar = self.settings, self.grammar
         is_end = np.array([settings.has_end_words and word in (BEGIN, END) for word in words])
         copied = [f"{word}{settings.passed_suffix}" for word in words]
-        strange, (ids, copies) = self._numbered(words, copied)
+        translations = [word for span in forced for word in span.translation]
+        strange, (ids, copies, forced_words) = self._numbered(words, copied, translations)
         has_rule = self._has_rule(ids)
         passed = ~is_end & (settings.passes != "none")
         if settings.passes == "unknown":
             passed &= ~has_rule
         drops = ~has_rule & (settings.unknown == "drop")
-        parse = parse_sentence(grammar.arrays, self._order, ids, passed, self._passed, self._top)
+        hidden = np.unique(ids[is_end])
+        if settings.forced_alone:
+            for span in forced:  # no rule has such a word
+                ids[span.begin : span.end] = len(grammar.vocabulary) + len(strange)
+                passed[span.begin : span.end] = False
+        spans = np.array([(span.begin, span.end) for span in forced], np.int32).reshape(-1, 2)
+        parse = parse_sentence(
+            grammar.arrays, self._order, ids, passed, self._passed, self._top, spans
+        )
         if parse.goal < 0:
             text = " ".join(words[:8])
             raise TunesmithError(
@@ -253,8 +276,14 @@ class HieroEngine:
             drops,
             self.models.arrays,
             self._own_features,
+            ForcedWords(
+                offsets([len(span.translation) for span in forced]),
+                forced_words,
+                np.array([span.log_probability for span in forced]),
+                forced_feature,
+            ),
         )
-        return Prepared(parse, rules, grammar.vocabulary, strange, np.unique(ids[is_end]))
+        return Prepared(parse, rules, grammar.vocabulary, strange, hidden, forced)
 
     def _numbered(self, *texts: Sequence[str]) -> tuple[tuple[str, ...], list[Ids]]:
         """Return the words that the grammar does not have, and the ids of all words of texts."""
@@ -282,10 +311,26 @@ class HieroEngine:
                 has_rule |= (symbols[at] == ids) & rules
         return has_rule
 
-    def search(self, words: Sequence[str], weights: Floats) -> Translation:
-        """Find good derivations of a sentence under weights [D] in the order of ``names``."""
+    def search(
+        self,
+        words: Sequence[str],
+        weights: Floats,
+        forced: Sequence[Forced] = (),
+        forced_feature: int = -1,
+    ) -> Translation:
+        """Find good derivations of a sentence.
+
+        Parameters
+        ----------
+        words
+            The sentence.
+        weights : float64[D]
+            In the order of ``names``.
+        forced, forced_feature
+            Forced translations, and the feature of their probabilities.
+        """
         lm_weights = np.ascontiguousarray(weights[: len(self.models.names)])
-        prepared = self.prepare(words)
+        prepared = self.prepare(words, forced, forced_feature)
         has_ends = not self.settings.has_end_words
         if prepared is None:
             chart = chart_of_nothing(self.models.arrays, lm_weights, has_ends)

@@ -57,6 +57,9 @@ class PlainLearner:
                     target.features, target.values, away.features, away.values
                 )
         x[features] = values
+        if isinstance(self.tuner, SGD) and self.tuner.parallel == "async":
+            # What others have sent is simply added.
+            return sum(received, x), x
         return x, shared if shared is not None and len(shared.losses) else None
 
 
@@ -107,4 +110,5 @@ class PlainClass:
             for k in range(count):
                 others = [(k + far) % count for far in range(1, count)]
                 self.waiting[k] += [sets[o] for o in others if sets.get(o) is not None]
-                self.waiting[k] = self.waiting[k][-self.tuner.inbox :]
+                if self.tuner.drops_sets:
+                    self.waiting[k] = self.waiting[k][-self.tuner.inbox :]

@@ -30,12 +30,14 @@ from tunesmith.parallel.local import threads
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.online.arow import AROW
 from tunesmith.tuners.online.mira import MIRA
+from tunesmith.tuners.online.sgd import SGD
 from tunesmith.tuners.online.training import Training
 
 MARGINS = [
     MIRA(epochs=EPOCHS, parallel="async", epsilon=1e-9),
     AROW(epochs=EPOCHS, parallel="async", epsilon=1e-9, confidence=0.5),
 ]
+UPDATES = SGD(epochs=EPOCHS, parallel="async", rate=0.05)
 pytestmark = pytest.mark.filterwarnings("ignore:with --clock free")
 
 
@@ -58,7 +60,39 @@ def test_algorithm_4_written_out(seed, tuner, learners, inbox, average):
         assert weights == pytest.approx(plain.epoch(epoch), rel=1e-5, abs=1e-5)
 
 
-@pytest.mark.parametrize("tuner", MARGINS, ids=lambda t: t.name)
+@settings(max_examples=examples(30))
+@given(SEEDS, st.integers(2, 7), st.booleans())
+def test_updates_are_summed(seed, learners, average):
+    tuner = replace(UPDATES, learners=learners, average=average)
+    start = np.random.default_rng(seed).normal(size=WIDTH)
+    about = random_texts(seed), objective_of("document"), start
+    plain = PlainClass(tuner, *about, np.random.default_rng(seed + 1))
+    training = random_training(tuner, seed)
+    for epoch in range(EPOCHS):
+        weights = training.epoch(epoch).weights
+        assert weights == pytest.approx(plain.epoch(epoch), rel=1e-9, abs=1e-9)
+
+
+@settings(max_examples=examples(30))
+@given(SEEDS, st.integers(2, 5), st.sampled_from(["lockstep", "free"]), st.integers(0, 30))
+def test_weights_and_what_waits_are_the_same_for_all(seed, learners, clock, losses):
+    """No update is lost, and none is added twice, whoever is faster or dies on the way."""
+    with working_on(Fragile(seed, losses)):
+        training = random_training(replace(UPDATES, learners=learners, clock=clock), seed)
+        for epoch in range(EPOCHS):
+            entry = training.epoch(epoch).entry
+            assert entry["sets_dropped"] == 0
+            masters = []
+            for learner, queue in zip(training.learners, training._exchange._queues, strict=True):
+                weights = learner.model.weights.copy()
+                for shared in queue:
+                    weights[shared.features] += learner.model.rates[shared.features] * shared.values
+                masters.append(weights)
+            for master in masters[1:]:
+                assert master == pytest.approx(masters[0], rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("tuner", [*MARGINS, UPDATES], ids=lambda t: t.name)
 @pytest.mark.parametrize("average", [True, False])
 @pytest.mark.parametrize("clock", ["lockstep", "free"])
 def test_one_learner_among_workers_is_the_serial_one(tuner, average, clock, monkeypatch):
@@ -79,7 +113,7 @@ def test_one_learner_among_workers_is_the_serial_one(tuner, average, clock, monk
 
 
 @settings(max_examples=examples(25))
-@given(SEEDS, st.sampled_from(MARGINS), st.integers(2, 5), st.integers(0, 40))
+@given(SEEDS, st.sampled_from([*MARGINS, UPDATES]), st.integers(2, 5), st.integers(0, 40))
 def test_in_step_who_works_and_who_is_lost_change_no_bit(seed, tuner, learners, losses):
     tuner = replace(tuner, learners=learners)
     with threads(1):

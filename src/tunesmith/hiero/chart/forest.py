@@ -24,23 +24,8 @@ def chart_forest(
     then those of its rule. ``hidden`` words are not in it.
     """
     nodes = chart.vertices.shape[0]
-    start, by_head = _by_head(chart, best_only)
-    number = np.full(nodes, -1, np.int32)
-    number[nodes - 1] = 0
-    kept_edges = 0
-    for n in range(nodes - 1, -1, -1):
-        if number[n] < 0:
-            continue
-        for k in range(start[n], start[n + 1]):
-            kept_edges += 1
-            e = by_head[k]
-            for t in range(chart.tail_start[e], chart.tail_start[e + 1]):
-                number[chart.tails[t]] = 0
-    used_nodes = 0
-    for n in range(nodes):
-        if number[n] == 0:
-            number[n] = used_nodes
-            used_nodes += 1
+    start, by_head, number, kept_edges = _in_forest(chart, best_only)
+    used_nodes = number.max() + 1
     sizes = np.zeros(3, np.int64)
     for e in by_head:
         if number[chart.heads[e]] >= 0:
@@ -81,6 +66,44 @@ def chart_forest(
         covered,
         np.zeros((kept_edges, 0)),
     )
+
+
+@kernel
+def forest_edges(chart: Chart, best_only: bool) -> Ids:
+    """Return the hyperedges of the chart that the forest has, in its order."""
+    start, by_head, number, kept_edges = _in_forest(chart, best_only)
+    edges = np.empty(kept_edges, np.int32)
+    at = 0
+    for n in range(number.shape[0]):
+        if number[n] >= 0:
+            for k in range(start[n], start[n + 1]):
+                edges[at] = by_head[k]
+                at += 1
+    return edges
+
+
+@kernel
+def _in_forest(chart: Chart, best_only: bool) -> tuple[Ints, Ints, Ids, int]:
+    """Return what ``_by_head`` does, each node's number in the forest or -1, and its hyperedges."""
+    nodes = chart.vertices.shape[0]
+    start, by_head = _by_head(chart, best_only)
+    number = np.full(nodes, -1, np.int32)
+    number[nodes - 1] = 0
+    kept_edges = 0
+    for n in range(nodes - 1, -1, -1):
+        if number[n] < 0:
+            continue
+        for k in range(start[n], start[n + 1]):
+            kept_edges += 1
+            e = by_head[k]
+            for t in range(chart.tail_start[e], chart.tail_start[e + 1]):
+                number[chart.tails[t]] = 0
+    used_nodes = 0
+    for n in range(nodes):
+        if number[n] == 0:
+            number[n] = used_nodes
+            used_nodes += 1
+    return start, by_head, number, kept_edges
 
 
 @kernel

@@ -48,7 +48,8 @@ class Parse(NamedTuple):
         The vertices that fill the nonterminals, in the order of the source side.
     option_nodes, option_heads : int32[O]
         The node in the trie whose rules an option has, and the category that they make; the node
-        is -1 - p where the option is to pass the p-th word through.
+        is -1 - p where the option is to pass the p-th word through, and -1 - n - f, for n words,
+        where it is the f-th forced translation.
     goal
         The vertex of the whole sentence; -1 if there is none.
     """
@@ -125,6 +126,7 @@ def parse_sentence(
     passed: Flags,
     passed_categories: Ids,
     top: int,
+    forced: Ids,
 ) -> Parse:
     """Parse a sentence.
 
@@ -140,11 +142,15 @@ def parse_sentence(
         Which words may be passed through, as each of ``passed_categories``.
     top
         The category of the whole.
+    forced : int32[F, 2]
+        Where forced translations begin and end; they are of each of ``passed_categories``.
     """
     size = words.shape[0]
     longest = 1
     for limit in grammar.limits:
         longest = max(longest, min(limit, size))
+    for f in range(forced.shape[0]):
+        longest = max(longest, forced[f, 1] - forced[f, 0])
     cells = np.zeros((size * (longest + 1) + size + 1, 4), np.int64)
     items, complete = np.empty((256, 5), np.int32), np.empty((64, 2), np.int32)
     options, numbers = _nothing()
@@ -159,6 +165,11 @@ def parse_sentence(
             used[COMPLETE] = 0
             if width == 1 and passed[i]:
                 options, complete = _pass(i, passed_categories, options, complete, present, used)
+            for f in range(forced.shape[0]):
+                if forced[f, 0] == i and forced[f, 1] == i + width:
+                    options, complete = _pass(
+                        size + f, passed_categories, options, complete, present, used
+                    )
             items, options, complete = _complete(
                 grammar, order, i, width, cell[FIRST_ITEM], items, options, complete, present, used
             )
@@ -309,7 +320,7 @@ def _advance(
 def _pass(
     i: int, categories: Ids, options: ParseOptions, complete: Ids, present: Flags, used: Ints
 ) -> tuple[ParseOptions, Ids]:
-    """Let a word pass through as some categories."""
+    """Let the i-th word pass through as some categories, or what is forced."""
     for category in categories:
         options = _with_option(options, -1 - i, category, used)
         complete = _with_complete(complete, used[OPTIONS] - 1, NONE, used)

@@ -66,6 +66,25 @@ class OwnFeatures(NamedTuple):
     passed_values: Floats
 
 
+class ForcedWords(NamedTuple):
+    """What F forced translations say.
+
+    Attributes
+    ----------
+    start : int64[F + 1], words : int32[...]
+        Their words.
+    logarithms : float64[F]
+        Of their probabilities; 0 where none is given.
+    feature
+        The feature of these; -1 where there is none.
+    """
+
+    start: Ints
+    words: Ids
+    logarithms: Floats
+    feature: int
+
+
 @kernel
 def rules_of(
     parse: Parse,
@@ -77,6 +96,7 @@ def rules_of(
     drops: Flags,
     models: ModelArrays,
     own_features: OwnFeatures,
+    forced: ForcedWords,
 ) -> SentenceRules:
     """Collect the rules of all options.
 
@@ -96,7 +116,10 @@ def rules_of(
         The language models.
     own_features
         Which further features rules have.
+    forced
+        Forced translations; their options have the nodes from -1 - n on.
     """
+    length = passed_words.shape[0]
     options = parse.option_nodes.shape[0]
     option_start = np.zeros(options + 1, np.int64)
     for o in range(options):
@@ -121,7 +144,13 @@ def rules_of(
             if node >= 0 and grammar.heads[rule] != parse.option_heads[o]:
                 continue
             at, feature_count = target_start[r], feature_start[r]
-            if node < 0:
+            if node < -length:
+                f = -1 - node - length
+                lo, hi = forced.start[f], forced.start[f + 1]
+                targets = grown(targets, at + hi - lo)
+                copy_to(targets, at, forced.words[lo:hi])
+                target_start[r + 1] = at + hi - lo
+            elif node < 0:
                 targets = grown(targets, at + 1)
                 targets[at] = passed_words[-1 - node]
                 target_start[r + 1] = at + (0 if drops[-1 - node] else 1)
@@ -143,7 +172,12 @@ def rules_of(
             ):
                 ids[feature_count], values[feature_count] = own_features.rules, 1.0
                 feature_count += 1
-            if own_features.passed >= 0 and node < 0:
+            if node < -length:
+                f = -1 - node - length
+                if forced.logarithms[f] != 0.0:
+                    ids[feature_count], values[feature_count] = forced.feature, forced.logarithms[f]
+                    feature_count += 1
+            elif own_features.passed >= 0 and node < 0:
                 ids[feature_count], values[feature_count] = (
                     own_features.passed,
                     own_features.passed_values[parse.option_heads[o]],

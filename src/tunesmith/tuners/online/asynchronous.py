@@ -1,7 +1,8 @@
-"""Asynchronous MIRA and AROW: Algorithm 4 of "Hope and fear".
+"""Asynchronous MIRA, AROW and SGD: section 6.2 and Algorithm 4 of "Hope and fear".
 
 Each learner takes the next sentence, and solves its problem together with the working sets that
-others have broadcast since its last one. It has weights, rates and a document of its own.
+others have broadcast since its last one. It has weights, rates and a document of its own. What
+learners of SGD broadcast are updates, as working sets with one member and no loss.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class Exchange:
     """Epochs of asynchronous learners, and the working sets that they have not read yet.
 
     Working sets wait in a queue for each learner. When it is full the oldest is dropped, so that
-    memory is bounded and nobody waits for a slow learner.
+    memory is bounded and nobody waits for a slow learner; updates are never dropped.
 
     Parameters
     ----------
@@ -36,10 +37,10 @@ class Exchange:
         next one, so that results can be reproduced. ``free``: whoever is ready takes the next
         sentence.
     inbox
-        The size of each queue.
+        The size of each queue; None for any.
     """
 
-    def __init__(self, learners: int, clock: str, inbox: int) -> None:
+    def __init__(self, learners: int, clock: str, inbox: int | None) -> None:
         self._clock = clock
         self._queues: list[deque[SharedSet]] = [deque(maxlen=inbox) for _ in range(learners)]
         self._counts: dict[str, int] = {}

@@ -28,7 +28,7 @@ class MIRARule:
     def __init__(self, tuner: MIRA, width: int) -> None:
         self._tuner = tuner
         self._working_set = WorkingSet(width, tuner.epsilon, tuner.iterations)
-        self._broadcasts = tuner.parallel == "async" and tuner.learners > 1
+        self._broadcasts = tuner.exchanges
 
     def __call__(
         self,

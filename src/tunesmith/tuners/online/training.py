@@ -42,7 +42,7 @@ class OnlineTuner(Rounds):
     parallel: Literal["mixing", "async"] = option(
         "mixing",
         "how learners go together: their weights are averaged after each epoch, or they send each "
-        "other what they have found in a sentence (mira, arow)",
+        "other what they have found in a sentence (mira, arow, sgd)",
     )
     clock: Literal["lockstep", "free"] = option(
         "lockstep",
@@ -54,8 +54,10 @@ class OnlineTuner(Rounds):
     )
 
     has_hope: ClassVar[bool] = True
-    #: Whether learners can send each other working sets.
+    #: Whether learners can send each other working sets, or updates.
     can_exchange: ClassVar[bool] = False
+    #: Whether the oldest of what waits for a learner is dropped where there is too much.
+    drops_sets: ClassVar[bool] = True
     #: Whether overflow is ignored on the way, and weights are checked after each epoch instead.
     ignores_overflow: ClassVar[bool] = False
 
@@ -63,11 +65,14 @@ class OnlineTuner(Rounds):
         super().__post_init__()
         if self.parallel == "async" and not self.can_exchange:
             raise UsageError(
-                f"{self.name} has no working sets to send; use mira or arow, or --parallel mixing"
+                f"{self.name} has nothing to send to others; use mira, arow or sgd, or --parallel "
+                "mixing"
             )
         for name in ("clock", "inbox"):
             if self.parallel != "async" and getattr(self, name) != DEFAULTS[name]:
                 raise UsageError(f"{name} goes with parallel async; drop it, or change that")
+        if not self.drops_sets and self.inbox != DEFAULTS["inbox"]:
+            raise UsageError(f"{self.name} drops nothing that others send; leave out --inbox")
 
     @property
     @abstractmethod
@@ -75,9 +80,14 @@ class OnlineTuner(Rounds):
         """Whether the average of the weights after each sentence is returned, not the last."""
 
     @property
+    def exchanges(self) -> bool:
+        """Whether learners send each other something."""
+        return self.parallel == "async" and self.learners > 1
+
+    @property
     def is_free(self) -> bool:
         """Whether what is learnt depends on who is faster."""
-        return self.parallel == "async" and self.clock == "free" and self.learners > 1
+        return self.exchanges and self.clock == "free"
 
     def shown_option(self, field: str) -> object:
         """Return how a signature shows an option: one learner alone is not told of."""
@@ -164,7 +174,8 @@ class Training:
             self.learners = [
                 OnlineLearner.restore(self.setup, first.snapshot()) for _ in range(count)
             ]
-        self._exchange = Exchange(count, tuner.clock, tuner.inbox)
+        inbox = tuner.inbox if tuner.drops_sets else None
+        self._exchange = Exchange(count, tuner.clock, inbox)
 
     def epoch(self, number: int) -> Round:
         """Go over the sentences in random order."""
