@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,6 +48,10 @@ class PerLength(Derived):
         """The length, the exponent, and the feature that is divided."""
         return vars(self)["length"], vars(self)["exponent"], vars(self)["of"]
 
+    def is_sparse(self, candidates: CandidateSet) -> bool:
+        """Tell whether what is divided is."""
+        return self.parts[2] in candidates.features.sparse_names
+
     def values(self, candidates: CandidateSet) -> Floats:
         """Divide."""
         length, exponent, of = self.parts
@@ -81,3 +86,40 @@ def lengths_of(candidates: CandidateSet, name: str, folders: tuple[str, ...] = (
             "below 0; name another feature, such as derived:words"
         )
     return np.maximum(lengths, 1.0)
+
+
+def quotient_of(name: str) -> tuple[str, float, str] | None:
+    """Return length, exponent and feature of a quotient; None for other features."""
+    if not name.startswith(f"{PREFIX}{PerLength.name}:"):
+        return None
+    return PerLength(name.removeprefix(f"{PREFIX}{PerLength.name}:")).parts
+
+
+def without_quotients(
+    weights: Mapping[str, float] | None, length: str
+) -> tuple[dict[str, float] | None, float]:
+    """Return weights of features as they are, and the exponent that they were divided with."""
+    if weights is None:
+        return None, 0.0
+    plain = {name: weight for name, weight in weights.items() if quotient_of(name) is None}
+    exponents = set()
+    for name, weight in weights.items():
+        parts = quotient_of(name)
+        if parts is not None:
+            if parts[0] != length:
+                raise TunesmithError(
+                    f"the weights divide by {parts[0]}, and lenpen by {length}; name the same"
+                )
+            if plain.get(parts[2], 0.0) != 0.0 and weight != 0.0:
+                raise TunesmithError(
+                    f"the weights have '{parts[2]}' both as it is and divided by {length}, which "
+                    "no single exponent does; give other starting weights"
+                )
+            exponents.add(parts[1])
+            if weight != 0.0 or parts[2] not in plain:
+                plain[parts[2]] = weight
+    if len(exponents) > 1:
+        raise TunesmithError(
+            f"the weights divide by {length} with several exponents; give other starting weights"
+        )
+    return plain, exponents.pop() if exponents else 0.0

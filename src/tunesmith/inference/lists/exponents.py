@@ -91,7 +91,8 @@ def _longer(at: Floats, left: Ints, right: Ints, room: int) -> tuple[Floats, Int
 
 @kernel
 def _value(scores: Floats, others: Floats, logs: Floats, i: int, exponent: float) -> float:
-    return scores[i] * math.exp(-exponent * logs[i]) + others[i]
+    value: float = scores[i] * math.exp(-exponent * logs[i]) + others[i]
+    return value
 
 
 @kernel
