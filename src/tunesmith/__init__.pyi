@@ -72,6 +72,7 @@ from tunesmith.tuners.fitting.callbacks import Callback as Callback
 from tunesmith.tuners.fitting.callbacks import Step as Step
 from tunesmith.tuners.fusion.fuse import Fused as Fused
 from tunesmith.tuners.fusion.fuse import fuse as fuse
+from tunesmith.tuners.lenpen.options import Lenpen as Lenpen
 from tunesmith.tuners.lp_mert import LPMERT as LPMERT
 from tunesmith.tuners.mert.mert import MERT as MERT
 from tunesmith.tuners.min_risk import MinRisk as MinRisk

@@ -107,6 +107,13 @@ class Tuner(Options, ABC):
         """Do once what all runs need; return who runs, and what that found, if anything."""
         return self, None
 
+    def short_form(self) -> Tuner | None:
+        """Return a tuner that only goes uphill from where it begins, in a small part of the time.
+
+        None if there is none, or if the metric alone does not say what is better.
+        """
+        return None
+
     @property
     def drawn_towards(self) -> Weights | None:
         """The weights that a penalty draws towards, if there is one."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
+import signal
 import warnings
 
 import numpy as np
@@ -23,7 +25,7 @@ from tunesmith.io.weights.base import WEIGHTS_FORMATS
 from tunesmith.tuners.lenpen.line import along_exponent, short_number
 from tunesmith.tuners.lenpen.normalised import NormalisedLists
 from tunesmith.tuners.lenpen.options import Lenpen
-from tunesmith.tuners.lenpen.search import COARSE
+from tunesmith.tuners.lenpen.search import COARSE, LenpenSearch
 
 WORDS = ["a", "b", "c", "d", "e"]
 
@@ -131,6 +133,7 @@ def test_the_result_is_what_its_weights_choose_everywhere(name):
                 assert by_hand(tuning, plain, at) == pytest.approx(result.score, abs=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
 def test_no_fit_at_an_exponent_that_it_tries_is_better():
     """The same climbs from the same start, at the exponents that it begins with."""
@@ -172,14 +175,15 @@ def test_it_goes_on_from_its_own_weights():
     tuning = problem(3)
     length = tuning.names[-1]
     tuner = ts.MERT(restarts=1, walks=0)
-    first = tuner.fit(tuning, dict.fromkeys(tuning.names, 1.0), lenpen=length)
+    lenpen = Lenpen(length, low=0.1)
+    first = tuner.fit(tuning, dict.fromkeys(tuning.names, 1.0), lenpen=lenpen)
     assert any(quotient_of(name) for name in first.weights)
     # Sets that have the quotients already, as the command line reads them.
     derived = ts.TuningSet(
         ts.derive(tuning.candidates, [n for n in first.weights if quotient_of(n)]), tuning.metric
     )
     for data in (tuning, derived):
-        second = tuner.fit(data, first.weights, lenpen=length)
+        second = tuner.fit(data, first.weights, lenpen=lenpen)
         assert second.initial_score == pytest.approx(first.score)
         assert second.score >= first.score
         assert not any(quotient_of(parts[2]) for n in second.weights if (parts := quotient_of(n)))
@@ -190,7 +194,9 @@ def test_restrictions_name_features_as_the_data_do():
     tuning = problem(5)
     names = tuning.names
     tuner = ts.MERT(restarts=1, walks=0, fix=["f0=0.5"], bound=["f1=0:0.25"])
-    result = tuner.fit(tuning, dict.fromkeys(names, 0.1), lenpen=Lenpen(names[-1], plain=("f2",)))
+    result = tuner.fit(
+        tuning, dict.fromkeys(names, 0.1), lenpen=Lenpen(names[-1], 0.1, plain=("f2",))
+    )
     plain, exponent = without_quotients(result.weights, names[-1])
     assert plain["f0"] == 0.5
     assert 0.0 <= plain["f1"] <= 0.25
@@ -217,6 +223,29 @@ def test_folds_choose_the_exponent_anew(monkeypatch):
     result = tuner.fit(tuning, start, lenpen=tuning.names[-1], folds=3)
     assert sizes == [9, 6, 6, 6]
     assert (result.verdict.on, result.verdict.sentences) == ("folds", 9)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("after", [1, 4, 30])
+def test_an_interruption_leaves_the_best_so_far(monkeypatch, after):
+    """In the fits that it begins with, and in the climbs after them."""
+    tuning = problem(3)
+    inner, count = LenpenSearch._look, itertools.count(1)
+
+    def look(self, *about):
+        inner(self, *about)
+        if next(count) == after:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(LenpenSearch, "_look", look)
+    with ts.interruptible():
+        start = dict.fromkeys(tuning.names, 1.0)
+        result = ts.MERT(restarts=0, walks=0).fit(tuning, start, lenpen="f3", folds=2)
+    assert result.interrupted
+    assert re.fullmatch(r"interrupted after \d+ exponents", result.stopped)
+    plain, _ = without_quotients(result.weights, "f3")
+    assert by_hand(tuning, plain, result.lenpen["exponent"]) == pytest.approx(result.score)
+    assert next(count) == after + 1
 
 
 @pytest.mark.parametrize("kind", WEIGHTS_FORMATS.names())
@@ -295,7 +324,8 @@ def test_it_prints_the_exponent_and_the_features_names():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         start = dict.fromkeys(tuning.names, 1.0)
-        result = ts.MERT(restarts=0, walks=0).fit(tuning, start, lenpen=tuning.names[-1])
+        lenpen = Lenpen(tuning.names[-1], low=0.1)
+        result = ts.MERT(restarts=0, walks=0).fit(tuning, start, lenpen=lenpen)
     exponent = result.lenpen["exponent"]
     assert f"lenpen: scores are divided by f3^{exponent:g}" in str(result)
     assert "derived:" not in str(result)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from tunesmith.data.weights import Weights
 from tunesmith.derived.lengths import without_quotients
 from tunesmith.errors import UsageError
 from tunesmith.interruption import uninterrupted
@@ -96,6 +97,8 @@ def _fitted(
     lists = NormalisedLists(tuning, lenpen)
     dev, test = (None if task is None else NormalisedLists(task, lenpen) for task in sets)
     plain, begin = without_quotients(start, lists.length)
+    for other in others:
+        SecondaryMetric.of(other, tuning, HeldOut(*sets))  # before it takes long
     generator = generator_of(rng)
 
     def fit(exponent: float, weights: Mapping[str, float] | None) -> TuneResult:
@@ -111,44 +114,59 @@ def _fitted(
                 **options,
             )
 
-    search = LenpenSearch(lists, fit)
+    short = tuner.short_form()
+    keep, drop = options["keep"], options["drop"]
+
+    def climb(exponent: float, weights: Weights) -> Weights:
+        assert short is not None
+        at = lists.at(exponent).with_features(keep, drop)
+        (own,) = generator.spawn(1)
+        outcome = short.tune(at, weights.aligned(at.names), own)
+        return weights.updated(Weights(at.names, outcome.weights))
+
+    walker = generator.spawn(1)[0]
+    search = LenpenSearch(lists, fit, None if short is None else climb, walker)
     search.run(plain, begin)
-    assert search.best is not None
-    _, exponent, weights, last = search.best
-    tuned = lists.named(weights, exponent)
-    # Features that a start lacks begin at 0.
-    first = last.start if plain is None else {**dict.fromkeys(lists.names, 0.0), **plain}
-    initial = lists.named(first, begin)
-    tuning_set = with_quotients(tuning, initial, tuned)
-    scores = scores_on(tuning_set, initial, tuned)
-    beside = HeldOut(
-        *(None if task is None else with_quotients(task, initial, tuned) for task in sets)
-    )
-    for text in last.warnings:
-        warnings.warn(text, stacklevel=4)
-    return replace(
-        last,
-        weights=tuned,
-        start=initial,
-        score=scores.score,
-        initial_score=scores.initial_score,
-        length_ratio=scores.length_ratio,
-        brevity_penalty=scores.brevity_penalty,
-        sentence_bleu=scores.sentence_bleu,
-        dev=None if beside.dev is None else scores_on(beside.dev, initial, tuned),
-        test=None if beside.test is None else scores_on(beside.test, initial, tuned),
-        others=tuple(
-            SecondaryMetric.of(other, tuning_set, beside).scores(initial, tuned) for other in others
-        ),
-        line_searches=search.line_searches,
-        seconds=working_seconds() - begun,
-        data=tuning.files + HeldOut(*sets).files,
-        signature=f"{last.signature}|lenpen:{lists.length}^{exponent!r}",
-        verdict=UNKNOWN,
-        committee=None,
-        certificate=None,
-        lenpen=search.told(),
-    )
+    with uninterrupted():  # all is found
+        assert search.best is not None
+        _, exponent, weights, last = search.best
+        tuned = lists.named(weights, exponent)
+        # Features that a start lacks begin at 0.
+        first = last.start if plain is None else {**dict.fromkeys(lists.names, 0.0), **plain}
+        initial = lists.named(first, begin)
+        tuning_set = with_quotients(tuning, initial, tuned)
+        scores = scores_on(tuning_set, initial, tuned)
+        beside = HeldOut(
+            *(None if task is None else with_quotients(task, initial, tuned) for task in sets)
+        )
+        for text in last.warnings:
+            warnings.warn(text, stacklevel=4)
+        return replace(
+            last,
+            weights=tuned,
+            start=initial,
+            score=scores.score,
+            initial_score=scores.initial_score,
+            length_ratio=scores.length_ratio,
+            brevity_penalty=scores.brevity_penalty,
+            sentence_bleu=scores.sentence_bleu,
+            dev=None if beside.dev is None else scores_on(beside.dev, initial, tuned),
+            test=None if beside.test is None else scores_on(beside.test, initial, tuned),
+            others=tuple(
+                SecondaryMetric.of(other, tuning_set, beside).scores(initial, tuned)
+                for other in others
+            ),
+            line_searches=search.line_searches,
+            seconds=working_seconds() - begun,
+            data=tuning.files + HeldOut(*sets).files,
+            signature=f"{last.signature}|lenpen:{lists.length}^{exponent!r}",
+            verdict=UNKNOWN,
+            committee=None,
+            certificate=None,
+            lenpen=search.told(),
+            stopped=search.stopped,
+            interrupted=search.stopped is not None,
+        )
 
 
 def check_lenpen(lenpen: Lenpen | None, has_forests: bool) -> None:
