@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tunesmith.data.weights import Weights
@@ -31,15 +31,6 @@ from tunesmith.tuners.lenpen.search import LenpenSearch
 
 if TYPE_CHECKING:
     from tunesmith.tuners.base import Tuner
-
-
-@dataclass(frozen=True)
-class _Sets:
-    """What is tuned on and evaluated, at any exponent."""
-
-    tuning: NormalisedLists
-    dev: NormalisedLists | None
-    test: NormalisedLists | None
 
 
 def fit_with_lenpen(
@@ -131,9 +122,10 @@ def _fitted(
         assert search.best is not None
         _, exponent, weights, last = search.best
         tuned = lists.named(weights, exponent)
-        # Features that a start lacks begin at 0.
-        first = last.start if plain is None else {**dict.fromkeys(lists.names, 0.0), **plain}
-        initial = lists.named(first, begin)
+        # Features that a start lacks begin at 0; without one, it is that of the scores as they are.
+        initial = Weights(lists.names, tuner.baseline(lists.lists))
+        if start is not None:
+            initial = Weights.from_dict({**dict.fromkeys(lists.names, 0.0), **start})
         tuning_set = with_quotients(tuning, initial, tuned)
         scores = scores_on(tuning_set, initial, tuned)
         beside = HeldOut(

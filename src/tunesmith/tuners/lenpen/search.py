@@ -23,10 +23,10 @@ from tunesmith.tuners.lenpen.normalised import NormalisedLists
 
 #: Exponents over the whole range to begin with.
 COARSE = 9
-#: How often distances around the best are halved.
+#: How often distances around the best are halved, with two exponents on each side of it.
 HALVINGS = 3
 #: Walks to other exponents, and how far they go: from this share of the range to that.
-WALKS, NEAREST, FARTHEST = 100, 1 / 512, 1 / 4
+WALKS, NEAREST, FARTHEST = 100, 1 / 256, 1 / 8
 #: Fits at the best exponent, at most: it stops after one that gains nothing.
 MOST = 5
 
@@ -82,16 +82,18 @@ class LenpenSearch:
         coarse = [float(np.clip(x, low, high)) for x in coarse]
         if low < begin < high:
             coarse.append(begin)
-        self._count = len(coarse) + 2 * HALVINGS + 1
+        self._count = len(coarse) + 3 * HALVINGS + 1
         for exponent in coarse:
             self._try(exponent, start)
         distance = (high - low) / (COARSE - 1)
         for _ in range(HALVINGS):
             distance *= 0.5
             _, middle, weights, _ = self._best
-            for exponent in (middle - distance, middle + distance):
-                if low <= exponent <= high:
-                    self._try(_short(exponent), weights)
+            for steps in (-2, -1, 1, 2):
+                exponent = _short(middle + steps * distance)
+                nearest = min(abs(entry["exponent"] - exponent) for entry in self.tried)
+                if low <= exponent <= high and nearest >= 0.5 * distance:
+                    self._try(exponent, weights)
         self._walk()
         for _ in range(MOST):
             before, exponent, weights, _ = self._best

@@ -143,10 +143,10 @@ class MERT(Constrained, Regularised, Remembering):
         return 0 if self._directions().is_costly else usual[name]
 
     def short_form(self) -> MERT | None:
-        """Return a single climb with one walk."""
+        """Return three climbs that begin near, each with one walk."""
         if self.penalty != "none" or self.smoothing != "none" or len(self.settings()) > 1:
             return None
-        return dataclasses.replace(self, restarts=0, walks=1)
+        return dataclasses.replace(self, restarts=2, walks=1)
 
     takes_forests = True
     takes_rankings = True
