@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tunesmith.data.weights import Weights
-from tunesmith.interruption import Interruption, check, returns_so_far
+from tunesmith.interruption import Interruption, check, returns_so_far, uninterrupted
 from tunesmith.progress import progress
 from tunesmith.tuners.fitting.result import TuneResult
 from tunesmith.tuners.lenpen.line import along_exponent, short_number
@@ -75,6 +75,8 @@ class LenpenSearch:
             if self.best is None or not returns_so_far():
                 raise
             self.stopped = f"interrupted after {len(self.tried)} exponents"
+        with uninterrupted():
+            self._settle()
 
     def _run(self, start: Mapping[str, float] | None, begin: float) -> None:
         low, high = self.lists.lenpen.low, self.lists.lenpen.high
@@ -113,6 +115,16 @@ class LenpenSearch:
             step = self.rng.choice([-1.0, 1.0]) * share * (high - low)
             exponent = float(np.clip(middle + step, low, high))
             self._look(exponent, self.climb(exponent, weights), result)
+
+    def _settle(self) -> None:
+        """Take a short number from the middle of the interval, where walks end anywhere in it.
+
+        An exponent of 0 stays: nothing is divided then.
+        """
+        gain, exponent, weights, result = self._best
+        top, other, _, _ = along_exponent(self.lists, weights).best()
+        if exponent != 0.0 and top >= gain and self._gain(other, weights) >= gain:
+            self.best = self._gain(other, weights), other, weights, result
 
     @property
     def _best(self) -> tuple[float, float, Weights, TuneResult]:
