@@ -77,6 +77,7 @@ from tunesmith.tuners.fusion.fuse import Fused as Fused
 from tunesmith.tuners.fusion.fuse import fuse as fuse
 from tunesmith.tuners.fusion.vote import Vote as Vote
 from tunesmith.tuners.fusion.vote import vote as vote
+from tunesmith.tuners.lenpen.options import Lenpen as Lenpen
 from tunesmith.tuners.lp_mert import LPMERT as LPMERT
 from tunesmith.tuners.mert.mert import MERT as MERT
 from tunesmith.tuners.min_risk import MinRisk as MinRisk

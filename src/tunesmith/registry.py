@@ -120,7 +120,9 @@ class Registry(Generic[T]):
         An option that is true or false is true where it has no value. A class whose
         ``takes_text`` names a field gets all that follows the colon as that field's value.
         """
-        in_file = IN_FILE.match(spec)
+        # The value of an option may name a file too: wer:transform=norm.py:clean.
+        is_known = self._find(spec.partition(":")[0]) or spec.partition(":")[0] in self.names()
+        in_file = None if is_known else IN_FILE.match(spec)
         split = in_file.end() if in_file else (spec + ":").index(":")
         name, options = spec[:split], spec[split + 1 :]
         cls = self.get(name)
@@ -151,14 +153,7 @@ class Registry(Generic[T]):
 
     def _from_file(self, path: str, name: str) -> type[T]:
         """Run a file and return a class of it."""
-        if not os.path.isfile(path):
-            raise UsageError(f"{path}: there is no such file; name one that defines {name}")
-        try:
-            module = importlib.import_module(FILE_MODULE + os.fsencode(os.path.abspath(path)).hex())
-        except (Exception, SystemExit) as error:
-            where = f"{path}:{_line_in(error, path)}"
-            problem = f"{type(error).__name__}: {error}"
-            raise UsageError(f"{where}: {problem}; fix the file") from error
+        module = _run_file(path, name)
         cls = getattr(module, name, None)
         if not isinstance(cls, type):
             classes = [n for n, c in vars(module).items() if isinstance(c, type)]
@@ -185,6 +180,27 @@ class Registry(Generic[T]):
                 what = f"{self.kind} '{entry.name}' of {entry.value} cannot be loaded"
                 warnings.warn(f"{what} ({type(error).__name__}: {error})", stacklevel=3)
         self._loaded = True
+
+
+def object_in_file(path: str, name: str) -> Any:
+    """Run a user's file and return what a name stands for in it."""
+    module = _run_file(path, name)
+    if name not in vars(module):
+        known = [n for n, thing in vars(module).items() if callable(thing) and n[0] != "_"]
+        raise UnknownNameError(f"name in {path}", name, known)
+    return vars(module)[name]
+
+
+def _run_file(path: str, name: str) -> types.ModuleType:
+    """Run a user's file, for a name in it."""
+    if not os.path.isfile(path):
+        raise UsageError(f"{path}: there is no such file; name one that defines {name}")
+    try:
+        return importlib.import_module(FILE_MODULE + os.fsencode(os.path.abspath(path)).hex())
+    except (Exception, SystemExit) as error:
+        where = f"{path}:{_line_in(error, path)}"
+        problem = f"{type(error).__name__}: {error}"
+        raise UsageError(f"{where}: {problem}; fix the file") from error
 
 
 #: Bounds of an option: what must hold, and what to give where it does not. NaN is in no range.

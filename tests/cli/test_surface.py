@@ -232,7 +232,9 @@ def test_exactly_one_line_is_needed(refusing: Refused, weights: Path) -> None:
         ["--direction", weights, "--to", weights],
         ["--feature", "f", "--direction", weights],
     ):
-        assert "exactly one of --feature, --direction, --to and --plane" in refusing(*line)
+        assert "exactly one of --feature, --direction, --to, --exponent and --plane" in refusing(
+            *line
+        )
 
 
 def test_unknown_feature(refusing: Refused, make: Make) -> None:

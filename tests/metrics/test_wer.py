@@ -17,9 +17,9 @@ from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.inference.lists.rerank import rerank
 from tunesmith.io.read import read
-from tunesmith.metrics import wer as module
 from tunesmith.metrics.base import METRICS
 from tunesmith.metrics.wer import CER, WER
+from tunesmith.metrics.wer import counting as module
 from tunesmith.parallel.local import threads
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.mert.mert import MERT

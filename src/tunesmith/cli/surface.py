@@ -67,6 +67,12 @@ def run(
             help="Or go to the weights of this file, at γ = 1.", show_default=False, metavar="FILE"
         ),
     ] = None,
+    exponent: Annotated[
+        bool,
+        typer.Option(
+            "--exponent", help="Or vary the exponent of the length penalty that the weights have."
+        ),
+    ] = False,
     plane: Annotated[
         str | None,
         typer.Option(
@@ -110,16 +116,17 @@ def run(
     from tunesmith.io.weights.files import read_weights
     from tunesmith.metrics.base import METRICS
     from tunesmith.report.surface.along import along_direction, along_feature, along_to
+    from tunesmith.report.surface.exponent import exponent_surface
     from tunesmith.report.surface.files import kind_of, write_surface
     from tunesmith.report.surface.panels import summary
     from tunesmith.report.surface.surface import trace
     from tunesmith.tasks.lists import TuningSet
 
-    ways_given = [way is not None for way in (direction, to, plane)]
+    ways_given = [exponent, *(way is not None for way in (direction, to, plane))]
     if bool(feature) + sum(ways_given) != 1:
         raise UsageError(
-            "a line or a plane is needed; give exactly one of --feature, --direction, --to and "
-            "--plane"
+            "a line or a plane is needed; give exactly one of --feature, --direction, --to, "
+            "--exponent and --plane"
         )
     one_standard_input(*candidates, *references, weights, direction, to)
     if time_limit is not None and plane is None:
@@ -148,6 +155,7 @@ def run(
         seconds = MAP_SECONDS if time_limit is None else time_limit
         _show_map(tuning, current, plane, window, seconds, labels[0], out, as_json)
         return
+    tunings = [TuningSet(found, m) for m in measures]
     lines = [along_feature(names, current, name) for name in dict.fromkeys(feature)]
     for path, held in ways:
         vector = held.matched(names, strict, f"{path}: ")
@@ -155,7 +163,10 @@ def run(
             lines.append(along_direction(vector, path))
         else:
             lines.append(along_to(current, vector, weights, path))
-    surface = trace([TuningSet(found, m) for m in measures], current, lines, limits, labels)
+    if exponent:
+        surface = exponent_surface(tunings, begin, limits, labels)
+    else:
+        surface = trace(tunings, current, lines, limits, labels)
     if out is not None:
         write_surface(surface, out)
     if as_json:

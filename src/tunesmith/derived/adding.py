@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 import numpy as np
+from scipy.sparse import csc_array, hstack
 
 from tunesmith.arrays import Floats
 from tunesmith.data.candidates import CandidateSet
@@ -54,10 +55,20 @@ def _on_lists(candidates: CandidateSet, new: Sequence[Derived]) -> CandidateSet:
         name = next(feature.feature for feature in new if not isinstance(feature, Rank))
         raise TunesmithError(f"'{name}' is derived from texts, and all are empty; give texts")
     old = candidates.features
-    rows = [feature.values(candidates) for feature in new]
-    names = old.dense_names + tuple(feature.feature for feature in new)
-    dense = np.vstack([old.dense, *rows])
-    features = Features(names, dense, old.sparse_names, old.sparse, old.gaps)
+    whole = [feature for feature in new if not feature.is_sparse(candidates)]
+    few = [feature for feature in new if feature.is_sparse(candidates)]
+    dense = np.vstack([old.dense, *(feature.values(candidates) for feature in whole)])
+    sparse = old.sparse
+    if few:
+        columns = [csc_array(feature.values(candidates)[:, None]) for feature in few]
+        sparse = csc_array(hstack([sparse, *columns]))
+    features = Features(
+        old.dense_names + tuple(feature.feature for feature in whole),
+        dense,
+        old.sparse_names + tuple(feature.feature for feature in few),
+        sparse,
+        old.gaps,
+    )
     return replace(candidates, features=features)
 
 

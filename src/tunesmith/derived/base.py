@@ -69,6 +69,10 @@ class Derived(ABC):
         """The name of the feature."""
         return PREFIX + self.name + (f":{self.argument}" if self.argument else "")
 
+    def is_sparse(self, candidates: CandidateSet) -> bool:
+        """Tell whether it is 0 for most candidates, as what it is derived from is."""
+        return False
+
     @abstractmethod
     def values(self, candidates: CandidateSet) -> Floats:
         """Return the value [N] of each candidate."""

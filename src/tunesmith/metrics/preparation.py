@@ -77,8 +77,8 @@ class Preparation:
             texts = replace_tokens(_with_places(candidates.texts), parts)
             reference_ids = replace_tokens(_with_places(references.texts), parts)
         else:
-            texts = self._text_by_text(candidates, candidates.texts, known)
-            reference_ids = self._text_by_text(candidates, references.texts, known)
+            texts = text_by_text(candidates, candidates.texts, known, self.words)
+            reference_ids = text_by_text(candidates, references.texts, known, self.words)
         return texts, References(references.group_start, reference_ids)
 
     def _words_in_places(self, vocabulary: Sequence[str]) -> list[list[str]]:
@@ -91,18 +91,30 @@ class Preparation:
             words.append(self.words(word))
         return words
 
-    def _text_by_text(self, candidates: CandidateSet, texts: Texts, known: dict[str, int]) -> Texts:
-        """Tokenise each distinct text once."""
-        rows_of_text: dict[bytes, list[int]] = {}
-        ids, start = array("i"), array("q", [0])
-        for i in range(len(texts)):
-            key = texts[i].tobytes()
-            if key not in rows_of_text:
-                words = self.words(candidates.join(texts[i]))
-                rows_of_text[key] = [known.setdefault(w, len(known)) for w in words]
-            ids.extend(rows_of_text[key])
-            start.append(len(ids))
-        return Texts(np.array(start, np.int64), np.array(ids, np.int32))
+
+def text_by_text(
+    candidates: CandidateSet,
+    texts: Texts,
+    known: dict[str, int],
+    units_of: Callable[[str], Sequence[str]],
+) -> Texts:
+    """Turn each distinct text into units, and these into ids; new units are added to those known.
+
+    Parameters
+    ----------
+    candidates
+        Whose vocabulary the texts are over.
+    """
+    rows_of_text: dict[bytes, list[int]] = {}
+    ids, start = array("i"), array("q", [0])
+    for i in range(len(texts)):
+        key = texts[i].tobytes()
+        if key not in rows_of_text:
+            units = units_of(candidates.join(texts[i]))
+            rows_of_text[key] = [known.setdefault(unit, len(known)) for unit in units]
+        ids.extend(rows_of_text[key])
+        start.append(len(ids))
+    return Texts(np.array(start, np.int64), np.array(ids, np.int32))
 
 
 def numbered(texts: Sequence[Sequence[str]], known: dict[str, int]) -> Texts:

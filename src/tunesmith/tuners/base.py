@@ -38,6 +38,7 @@ from tunesmith.tuners.fitting.secondary import HeldOut, SecondaryMetric
 from tunesmith.tuners.fitting.split import Split, baseline_model
 from tunesmith.tuners.fitting.stages import Evaluated, Outcome, Setup, check_one, chosen, run_all
 from tunesmith.tuners.fitting.verdict import UNKNOWN, Verdict, judge
+from tunesmith.tuners.lenpen.options import Lenpen
 
 __all__ = ["TUNERS", "Outcome", "TuneResult", "Tuner", "score_of"]
 
@@ -106,6 +107,13 @@ class Tuner(Options, ABC):
         """Do once what all runs need; return who runs, and what that found, if anything."""
         return self, None
 
+    def short_form(self) -> Tuner | None:
+        """Return a tuner that only goes uphill from where it begins, in a small part of the time.
+
+        None if there is none, or if the metric alone does not say what is better.
+        """
+        return None
+
     @property
     def drawn_towards(self) -> Weights | None:
         """The weights that a penalty draws towards, if there is one."""
@@ -151,6 +159,7 @@ class Tuner(Options, ABC):
         folds: int = 0,
         fold_column: str | None = None,
         hold_out: float = 0.0,
+        lenpen: Lenpen | str | None = None,
     ) -> TuneResult:
         """Tune weights on a set.
 
@@ -192,6 +201,9 @@ class Tuner(Options, ABC):
             with the same value of the column, such as those of a document, stay in one fold.
         hold_out
             Tune on the rest, and estimate the gain on this share of the sentences.
+        lenpen
+            A length penalty: scores are divided by this feature to the power of an exponent, which
+            is tuned along with the weights.
 
         Raises
         ------
@@ -199,6 +211,16 @@ class Tuner(Options, ABC):
             It was interrupted. Within :func:`tunesmith.interruptible` it returns the best weights
             so far instead, if there are any.
         """
+        if lenpen is not None:
+            from tunesmith.tuners.lenpen.fit import fit_with_lenpen
+
+            options: dict[str, Any] = {
+                **{"strict": strict, "test": test, "runs": runs, "combine": combine},
+                **{"normalise": normalise, "keep": keep, "drop": drop, "others": others},
+                **{"callbacks": callbacks, "baseline": baseline, "folds": folds},
+                **{"fold_column": fold_column, "hold_out": hold_out},
+            }
+            return fit_with_lenpen(self, lenpen, tuning, start, dev, rng, options)
         self.check(tuning)
         check_runs(runs, combine)
         self.check_choice(dev is not None, "give dev")

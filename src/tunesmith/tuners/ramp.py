@@ -167,7 +167,8 @@ def usual_rate(hopes: Sequence[Derivation], fears: Sequence[Derivation], space: 
             if not space.is_free:  # what cannot move changes no margin
                 whole = np.zeros(len(space.names))
                 whole[fired] = away
-                away = space.projected(whole)
+                projected = space.projected(whole)
+                away = projected[projected != 0.0]  # sums round as they do without restrictions
             with np.errstate(over="ignore"):
                 squares.append(float(np.square(away).sum()))
     mean = float(np.mean(squares)) if squares else 0.0

@@ -20,7 +20,8 @@ DerivedFeatures = Annotated[
         "--feature",
         help="A feature that is derived here: words, chars, punctuation, pieces:FILE, "
         "unknown[:FILE]; of lists also balance, agreement[:METRIC], vote[:ANSWER], "
-        "rank[:FEATURE]; see `tunesmith list features`. Repeat it for several.",
+        "rank[:FEATURE], per:LENGTH^EXPONENT:FEATURE; see `tunesmith list features`. Repeat it for "
+        "several.",
         show_default=False,
         metavar="NAME",
     ),

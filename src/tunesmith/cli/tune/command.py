@@ -49,6 +49,9 @@ from tunesmith.cli.tune.options import (
     History,
     HoldOut,
     Keep,
+    LengthPenalty,
+    LenpenPlain,
+    LenpenRange,
     Log,
     Metrics,
     Normalise,
@@ -60,6 +63,7 @@ from tunesmith.cli.tune.options import (
     files,
     files_of,
     finish,
+    lenpen_of,
     owners,
     share_of,
     trackers,
@@ -152,6 +156,9 @@ def run(
     folds: FoldCount = 0,
     fold_column: FoldColumn = None,
     hold_out: HoldOut = None,
+    lenpen: LengthPenalty = None,
+    lenpen_range: LenpenRange = None,
+    lenpen_plain: LenpenPlain = [],  # noqa: B006
     normalise: Normalise = "auto",
     seed: Seed = 1,
     forest_search: Search = "auto",
@@ -185,6 +192,7 @@ def run(
     from tunesmith.tasks.lists import TuningSet
     from tunesmith.tuners.fitting.combine import check_runs
     from tunesmith.tuners.fitting.split import check_split
+    from tunesmith.tuners.lenpen.fit import check_lenpen
     from tunesmith.tuners.replicates import replicate
 
     one_kind(candidates, forests)
@@ -213,6 +221,8 @@ def run(
     check_runs(runs, combine)
     share = share_of(hold_out)
     check_split(folds, fold_column, share)
+    penalty = lenpen_of(lenpen, lenpen_range, lenpen_plain)
+    check_lenpen(penalty, has_forests)
     if start is not None and baseline is not None:
         raise UsageError("--start and --baseline both say where to begin; give one of them")
     if combine != "best" and runs == 1:
@@ -280,6 +290,7 @@ def run(
             folds=folds,
             fold_column=fold_column,
             hold_out=share,
+            lenpen=penalty,
         )
         return replace(result, inputs=inputs)
 

@@ -24,6 +24,7 @@ from tunesmith.tuners.base import TUNERS
 if TYPE_CHECKING:
     from tunesmith.tuners.fitting.callbacks import Callback
     from tunesmith.tuners.fitting.result import TuneResult
+    from tunesmith.tuners.lenpen.options import Lenpen
 
 T = TypeVar("T")
 
@@ -73,6 +74,16 @@ Normalise = Annotated[
         metavar="auto|none|l1|l2|NAME",
     ),
 ]
+LengthPenalty = Annotated[
+    str | None,
+    files(
+        "Divide scores by this feature, or by words, to the power of an exponent, which is tuned "
+        "along with the weights: as --lenpen of fairseq, --normalize of Marian.",
+        "LENGTH",
+    ),
+]
+LenpenRange = Annotated[str | None, files("The range of that exponent [default: 0:2].", "LOW:HIGH")]
+LenpenPlain = Annotated[list[str], _patterns("Features that are not divided")]
 Seed = Annotated[int, typer.Option(help="Seed of all randomness.", metavar="INTEGER")]
 Baseline = Annotated[
     str | None,
@@ -285,6 +296,27 @@ def share_of(text: str | None) -> float:
     if not 0.0 < share < 1.0:
         raise UsageError(f"--hold-out {text} is no share of the sentences; give one, as 20%")
     return share
+
+
+def lenpen_of(length: str | None, span: str | None, plain: Sequence[str]) -> Lenpen | None:
+    """Return the length penalty that options ask for."""
+    from tunesmith.tuners.lenpen.options import HIGH, LOW, Lenpen
+
+    if length is None:
+        if span is not None or plain:
+            flag = "--lenpen-range" if span is not None else "--lenpen-plain"
+            raise UsageError(f"{flag} goes with --lenpen; give both")
+        return None
+    low, high = LOW, HIGH
+    if span is not None:
+        parts = span.split(":")
+        try:
+            low, high = map(float, parts)
+        except ValueError:
+            raise UsageError(
+                f"the range is '{span}'; give LOW:HIGH, two numbers, the lower one first"
+            ) from None
+    return Lenpen(length, low, high, tuple(plain))
 
 
 def trackers(log: Sequence[str]) -> list[Callback]:

@@ -309,7 +309,7 @@ class AmongBest(ForestExample):
 
     For WER of lattices, derivations with few edits are also searched for in the whole forest (the
     model's score and edits to one reference are weighed against each other exactly): with one
-    reference, hope and oracle are exact over all derivations. With ``lowercase`` they are not.
+    reference, hope and oracle are exact over all derivations.
     """
 
     def _listed(self, weights: Floats) -> KBest:

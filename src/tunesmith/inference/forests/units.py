@@ -1,4 +1,4 @@
-"""What error rates count in forests: words, words in lower case, or characters."""
+"""What error rates count in forests: words or characters, normalised."""
 
 from __future__ import annotations
 
@@ -37,16 +37,24 @@ class Units(NamedTuple):
 
     @classmethod
     def of(cls, forests: Forests, metric: Metric) -> Units | None:
-        """Return them for WER and CER; None for all else, and where there are no references."""
+        """Return them for WER and CER; None for all else, and where there are no references.
+
+        There are none either where a transform is given whole texts.
+        """
         references = forests.references
         is_ours = type(metric) in {WER, CER}  # another class may count in another way
         if references is None or not is_ours or not isinstance(metric, ErrorRate):
             return None
-        if type(metric) is WER and not metric.lowercase:
+        normalisation = metric.normalisation
+        if not normalisation.is_word_by_word:
+            return None
+        if type(metric) is WER and normalisation.is_plain:
             return cls(None, references, references.texts.lengths)
-        words = [word.lower() if metric.lowercase else word for word in forests.vocabulary]
+        words = [normalisation.words(word) for word in forests.vocabulary]
         spaced = isinstance(metric, CER)
-        parts = numbered([[*word, " "] if spaced else [word] for word in words], {})
+        if spaced:
+            words = [[c for word in several for c in (*word, " ")] for several in words]
+        parts = numbered(words, {})
         texts = replace_tokens(references.texts, parts)
         lengths = np.maximum(texts.lengths - spaced, 0)
         return cls(parts, References(references.group_start, texts), lengths)

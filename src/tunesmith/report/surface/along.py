@@ -22,9 +22,10 @@ class Along:
     Attributes
     ----------
     kind
-        ``feature``, ``direction`` or ``to``.
+        ``feature``, ``direction``, ``to`` or ``exponent``.
     name
-        The feature; or the file that the direction or the other weights came from.
+        The feature, or the length that scores are divided by; or the file that the direction or
+        the other weights came from.
     direction
         Where it leads.
     origin
@@ -35,7 +36,7 @@ class Along:
         What a picture and its axis are called.
     """
 
-    kind: Literal["feature", "direction", "to"]
+    kind: Literal["feature", "direction", "to", "exponent"]
     name: str
     direction: Direction
     origin: float

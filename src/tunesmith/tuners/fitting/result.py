@@ -145,6 +145,10 @@ class TuneResult:
     committee
         Of a committee: its ``members`` with their scores on sentences that they were not tuned on,
         and the ``step`` from the start towards their average. None for other tuners.
+    lenpen
+        Of a tuned length penalty: ``length``, ``exponent``, the interval ``low`` to ``high`` around
+        it on which nothing changes, its ``range``, the features that are ``plain``, and exponent
+        and score of all that were ``tried``. None without one.
     engine, workers
         Who worked, and how many processes beside this one did; threads are in this one.
     """
@@ -184,6 +188,7 @@ class TuneResult:
     replicates: dict[str, Any] | None = None
     verdict: Verdict = UNKNOWN
     committee: dict[str, Any] | None = None
+    lenpen: dict[str, Any] | None = None
     engine: str = field(default_factory=lambda: current_engine().name)
     workers: int = field(default_factory=_workers)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,12 +10,22 @@ import numpy as np
 from tunesmith.arrays import Ints
 from tunesmith.data.candidates import FileDigest
 from tunesmith.data.weights import Weights
+from tunesmith.derived.adding import derive
+from tunesmith.derived.lengths import quotient_of
 from tunesmith.metrics.base import METRICS, Metric
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.sentence_bleu import SentenceBLEU
 from tunesmith.tasks.base import Task
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.fitting.result import OtherScores, Scores
+
+
+def with_quotients(task: Task, *weights: Mapping[str, float]) -> Task:
+    """Return a task with the scores per length that weights are for, if any are."""
+    names = [name for w in weights for name in w if quotient_of(name) is not None]
+    if not names or task.lists is None:
+        return task
+    return task.lists.of(derive(task.lists.candidates, names), task.lists.stats)
 
 
 def scores_on(tuning: Task, start: Weights, tuned: Weights) -> Scores:

@@ -23,7 +23,7 @@ from tunesmith.tasks.base import Task
 from tunesmith.tuners.fitting.folds import Folds, clusters_of, hold_out
 from tunesmith.tuners.fitting.guards import unguarded
 from tunesmith.tuners.fitting.result import TuneResult
-from tunesmith.tuners.fitting.secondary import HeldOut
+from tunesmith.tuners.fitting.secondary import HeldOut, with_quotients
 from tunesmith.tuners.fitting.verdict import HeldOutKind, PairedStatistics, judge
 
 
@@ -113,6 +113,7 @@ def check_split(folds: int, fold_column: str | None, share: float) -> None:
 
 def paired_statistics(task: Task, start: Weights, tuned: Weights) -> PairedStatistics:
     """Return the statistics of what two weight vectors choose in each sentence."""
+    task = with_quotients(task, start, tuned)
     before, after = (task.winners(w.aligned(task.names)).stats for w in (start, tuned))
     return PairedStatistics(before, after)
 

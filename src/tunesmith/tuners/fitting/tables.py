@@ -46,6 +46,7 @@ def result_table(result: TuneResult) -> Group:
         *loop,
         *pairs,
         weight_table(result),
+        *([] if result.lenpen is None else [lenpen_line(result)]),
         _summary(result),
     )
 
@@ -280,15 +281,34 @@ def weight_table(result: TuneResult) -> Table:
     table.add_column("feature")
     table.add_column("before", justify="right")
     table.add_column("after", justify="right")
-    names = list(result.weights)
+    start, weights = ({**of} for of in (result.start, result.weights))
+    if result.lenpen is not None:
+        start, weights = (_undivided(of, result.lenpen["length"]) for of in (start, weights))
+    names = list(weights)
     if len(names) > MOST:
-        names = sorted(names, key=lambda name: -abs(result.weights[name]))[:MOST]
+        names = sorted(names, key=lambda name: -abs(weights[name]))[:MOST]
     for name in names:
-        before = result.start.get(name, 0.0)
-        table.add_row(Text(name, overflow="fold"), f"{before:.6g}", f"{result.weights[name]:.6g}")
-    if len(names) < len(result.weights):
-        table.caption = f"the largest {len(names)} of {len(result.weights)}"
+        before = start.get(name, 0.0)
+        table.add_row(Text(name, overflow="fold"), f"{before:.6g}", f"{weights[name]:.6g}")
+    if len(names) < len(weights):
+        table.caption = f"the largest {len(names)} of {len(weights)}"
     return table
+
+
+def _undivided(weights: dict[str, float], length: str) -> dict[str, float]:
+    """Return weights by the names of features, whether these are divided by a length or not."""
+    from tunesmith.derived.lengths import without_quotients
+
+    return without_quotients(weights, length)[0] or {}
+
+
+def lenpen_line(result: TuneResult) -> Text:
+    """Say what scores are divided by."""
+    about = result.lenpen or {}
+    text = f"lenpen: scores are divided by {about['length']}^{about['exponent']:g}"
+    if about["plain"]:
+        text += f", but {', '.join(about['plain'])}"
+    return _line(f"{text} ({about['low']:.6g} to {about['high']:.6g} choose alike)")
 
 
 def _summary(result: TuneResult) -> Text:

@@ -142,6 +142,12 @@ class MERT(Constrained, Regularised, Remembering):
         usual = USUAL_IF_COSTLY if hypotheses.is_costly else USUAL
         return 0 if self._directions().is_costly else usual[name]
 
+    def short_form(self) -> MERT | None:
+        """Return three climbs that begin near, each with one walk."""
+        if self.penalty != "none" or self.smoothing != "none" or len(self.settings()) > 1:
+            return None
+        return dataclasses.replace(self, restarts=2, walks=1)
+
     takes_forests = True
     takes_rankings = True
     uses_device = True

@@ -1,0 +1,203 @@
+"""What error rates compare: words without case, punctuation, contractions, numerals or fillers."""
+
+from __future__ import annotations
+
+import functools
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tunesmith.errors import MissingExtraError, TunesmithError, UnknownNameError, UsageError
+from tunesmith.metrics.wer.transform import Transform
+
+#: English contractions and what they stand for, in the order in which they are expanded. Those
+#: of jiwer's ``ExpandCommonEnglishContractions``, of any case.
+CONTRACTIONS = (
+    ("won't", "will not"),
+    ("can't", "can not"),
+    ("let's", "let us"),
+    ("n't", " not"),
+    ("'re", " are"),
+    ("'s", " is"),
+    ("'d", " would"),
+    ("'ll", " will"),
+    ("'t", " not"),
+    ("'ve", " have"),
+    ("'m", " am"),
+)
+#: Sounds of hesitation in English.
+FILLERS = "ah eh er erm hm hmm huh mhm mm mmm uh uhm um umm"
+#: A number, with commas between thousands or without, and what makes it an English ordinal.
+NUMBER = re.compile(r"((?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)(st|nd|rd|th)?", re.ASCII | re.I)
+#: Whole numbers of more digits are spelled digit by digit.
+MOST_DIGITS = 15
+
+
+@dataclass(frozen=True)
+class Normalisation:
+    """What is done to texts before words or characters are compared, in this order.
+
+    None of it but a transform looks beyond a word: it does the same to a text as to each of its
+    words alone, so that a lattice can be searched for the fewest errors.
+
+    Attributes
+    ----------
+    transform
+        A user's; ``by_word`` says whether it is given texts, or each word by itself.
+    lowercase
+        Ignore case.
+    numbers
+        The language in which numerals are written out, by num2words; empty for none.
+    contractions
+        Expand English contractions.
+    no_punct
+        Remove what Unicode calls punctuation.
+    fillers
+        Words that do not count, of any case.
+    of_characters
+        Whether a list that a transform returns has characters, and not words.
+    """
+
+    transform: Transform | None = None
+    by_word: bool = False
+    lowercase: bool = False
+    numbers: str = ""
+    contractions: bool = False
+    no_punct: bool = False
+    fillers: frozenset[str] = field(default=frozenset())
+    of_characters: bool = False
+
+    @functools.cached_property
+    def is_plain(self) -> bool:
+        """Whether words are compared as they are."""
+        return self == Normalisation(of_characters=self.of_characters)
+
+    @property
+    def is_word_by_word(self) -> bool:
+        """Whether words are changed whatever stands beside them."""
+        return self.transform is None or self.by_word
+
+    def words(self, text: str) -> list[str]:
+        """Return the words of a text that are compared."""
+        if self.transform is None:
+            return self._cleaned(text)
+        parts = text.split() if self.by_word else [text]
+        words: list[str] = []
+        for part in parts:
+            result = self.transform(part)
+            if isinstance(result, list) and self.of_characters:
+                result = _text_of(result, self.transform)
+            if isinstance(result, str):
+                words += self._cleaned(result)
+            elif self._is_transform_alone:
+                words += result
+            else:
+                words += [word for unit in result for word in self._cleaned(unit)]
+        return words
+
+    @functools.cached_property
+    def _is_transform_alone(self) -> bool:
+        return self == Normalisation(self.transform, self.by_word)
+
+    def _cleaned(self, text: str) -> list[str]:
+        if self.lowercase:
+            text = text.lower()
+        if self.numbers:
+            text = NUMBER.sub(functools.partial(_spelled, self.numbers), text)
+        if self.contractions:
+            text = _expanded(text)
+        if self.no_punct:
+            text = "".join(c for c in text if unicodedata.category(c)[0] != "P")
+        words = text.split()
+        if not self.fillers:
+            return words
+        return [word for word in words if word.casefold() not in self.fillers]
+
+
+def fillers_of(text: str) -> frozenset[str]:
+    """Return the words of ``english``, or of ``uh+um``."""
+    if not text:
+        return frozenset()
+    words = FILLERS.split() if text == "english" else text.split("+")
+    if not all(words) or any(len(word.split()) != 1 for word in words):
+        raise UsageError(f"fillers is '{text}'; write english, or words as uh+um")
+    return frozenset(word.casefold() for word in words)
+
+
+def check_language(language: str) -> None:
+    """Raise an error unless numerals can be written out in a language."""
+    if language:
+        _speller(language)
+
+
+def _text_of(characters: list[str], transform: Transform) -> str:
+    if any(len(character) != 1 for character in characters):
+        raise TunesmithError(
+            f"transform {transform} returns words, and cer counts characters; return a text, or "
+            "end it with ReduceToListOfListOfChars"
+        )
+    return "".join(characters)
+
+
+def _expanded(text: str) -> str:
+    text = text.replace("’", "'")
+    if "'" not in text:
+        return text
+    for pattern, replacement in _contractions():
+        text = pattern.sub(functools.partial(_cased, replacement), text)
+    return text
+
+
+@functools.cache
+def _contractions() -> list[tuple[re.Pattern[str], str]]:
+    return [(re.compile(short, re.I), whole) for short, whole in CONTRACTIONS]
+
+
+def _cased(replacement: str, match: re.Match[str]) -> str:
+    """Return what a contraction stands for, in its case: DO NOT, Will not."""
+    short = match[0]
+    if short == short.lower():
+        return replacement
+    if short == short.upper():
+        return replacement.upper()
+    return replacement[:1].upper() + replacement[1:] if short[0].isupper() else replacement
+
+
+def _spelled(language: str, match: re.Match[str]) -> str:
+    """Return a number in words, as words of their own."""
+    digits, suffix = match[1].replace(",", ""), match[2]
+    is_english = language.split("_", maxsplit=1)[0] == "en"
+    kind = "ordinal" if suffix and is_english and "." not in digits else "cardinal"
+    words = _in_words(language, digits, kind)
+    rest = "" if suffix is None or kind == "ordinal" else suffix
+    return f" {words} {rest} "
+
+
+@functools.lru_cache(maxsize=100_000)
+def _in_words(language: str, digits: str, kind: str) -> str:
+    spell = _speller(language)
+    whole, _, fraction = digits.partition(".")
+    if (whole[0] == "0" and len(whole) > 1) or len(whole) > MOST_DIGITS:
+        return " ".join([_in_words(language, digit, "cardinal") for digit in whole + fraction])
+    try:
+        words = spell(digits if fraction else int(whole), lang=language, to=kind)
+    except (NotImplementedError, OverflowError, ArithmeticError, ValueError):
+        raise TunesmithError(
+            f"num2words cannot write {digits} in '{language}'; leave numbers={language} out"
+        ) from None
+    return words.replace(",", " ").replace("-", " ")
+
+
+@functools.cache
+def _speller(language: str) -> Callable[..., str]:
+    try:
+        import num2words
+    except ImportError:
+        raise MissingExtraError(f"numbers={language}", "speech") from None
+    known: list[Any] = sorted(num2words.CONVERTER_CLASSES)
+    if language not in known:
+        raise UnknownNameError("language of numbers", language, known)
+    spell: Callable[..., str] = num2words.num2words
+    return spell
