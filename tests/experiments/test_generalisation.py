@@ -13,7 +13,6 @@ sys.path.append(str(Path(__file__).parents[2] / "experiments"))
 
 import everything
 import generalisation
-import generalisation_page as page
 
 
 def row(tuner, size=0, draw=0, data="catalogs-nbest", tuned=51.0, **more):
