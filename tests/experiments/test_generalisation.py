@@ -13,6 +13,7 @@ sys.path.append(str(Path(__file__).parents[2] / "experiments"))
 
 import everything
 import generalisation
+import generalisation_page as page
 
 
 def row(tuner, size=0, draw=0, data="catalogs-nbest", tuned=51.0, **more):
@@ -50,3 +51,41 @@ def test_subsets_are_random_and_the_same_every_time():
     some = [generalisation.subset(100, 20, draw) for draw in (0, 0, 1)]
     assert [*some[0]] == [*some[1]] != [*some[2]]
     assert len({*some[0]}) == 20
+
+
+def test_the_default_is_compared_with_the_best_in_hindsight():
+    interval = {"verdict": {"gain": 1.0, "low": 0.5, "high": 1.5}}
+    rows = [row("auto", draw=k, tuned=tuned, **interval) for k, tuned in enumerate((51.0, 51.2))]
+    rows += [row("mert", tuned=51.3), row("ramp", tuned=51.5), row("ramp", draw=1, tuned=50.3)]
+    (line,) = page.hindsight_lines([*rows, row("pro", 50, tuned=99.0)]).splitlines()
+    assert "+1.00 over the start (95 %: +0.50 to +1.50), mean of 2 seeds" in line
+    assert "-0.20 from the best single tuner in hindsight, `mert`" in line
+    assert "above 1 of 2 of them, and +0.00 from their mean" in line
+    assert page.hindsight_lines(rows[2:]) == ""
+
+
+def test_the_table_of_few_sentences_counts_losses_and_ranks():
+    rows = [
+        row(tuner, 50, draw, tuned=tuned)
+        for draw, pair in enumerate([(51.0, 52.0), (49.0, 48.0)])
+        for tuner, tuned in zip(("auto", "mert"), pair, strict=True)
+    ]
+    head, _, auto, mert = page.table_of_sizes([*rows, row("auto", 500, tuned=40.0)]).splitlines()
+    assert [one.strip() for one in head.split("|")][2:4] == ["50", "500"]
+    # Twice the deviation of two draws over the root of two, times 12.71.
+    assert "+0.00 ± 12.71" in auto
+    assert auto.endswith("| 1 of 2 | 1.5 |")
+    assert mert.endswith("| 1 of 2 | 1.5 |")
+
+
+def test_verdicts_are_held_against_other_sentences():
+    def judged(kind, draw, low, high, gain=0.5, word="use"):
+        verdict = {"low": low, "high": high, "gain": 0.6, "recommendation": word}
+        return {"kind": kind, "draw": draw, "verdict": verdict, "gain": gain}
+
+    rows = [judged("coverage", 0, 0.1, 1.0), judged("coverage", 1, 0.6, 1.0)]
+    rows.append(judged("shuffled", 0, -1.0, 1.0, word="keep-start"))
+    splits, noise = page.verdict_lines(rows).splitlines()
+    assert "in 1 (50 %)" in splits
+    assert "+0.10 BLEU off" in splits
+    assert "`keep-start` was said 1 times (100 %)" in noise
