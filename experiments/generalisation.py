@@ -149,23 +149,18 @@ def made(run: Run, sets: Sets) -> dict[str, Any]:
 
 def verdict_row(run: Run, sets: Sets) -> dict[str, Any]:
     """Compare a verdict of folds with the gain on all other sentences."""
-    whole = sets.tune
-    part = whole.part(subset(whole.groups, run.size, run.draw))
+    whole = sets.all_lists
+    chosen = subset(whole.groups, run.size, run.draw)
+    part = whole.part(chosen)
     if run.kind == "shuffled":
         part = shuffled(part, run.draw)
     result = TUNERS.create(run.tuner).fit(part, sets.start, rng=1 + run.draw)
-    others = [sets.test, *sets.more]
-    pairs = [paired_statistics(task, result.start, result.weights) for task in others]
-    before, after = (
-        np.concatenate([getattr(pair, name) for pair in pairs]) for name in ("before", "after")
-    )
-    metric = whole.metric
-    gain = float(metric.score(after.sum(axis=0)) - metric.score(before.sum(axis=0)))
-    whole_set = dataclasses.replace(pairs[0], before=before, after=after)
+    others = whole.part(np.setdiff1d(np.arange(whole.groups), chosen))
+    verdict = judge(whole.metric, paired_statistics(others, result.start, result.weights), "test")
     return {
         "verdict": result.verdict.to_dict(),
-        "gain": gain,
-        "interval": [judge(metric, whole_set, "test").low, judge(metric, whole_set, "test").high],
+        "gain": verdict.gain,
+        "interval": [verdict.low, verdict.high],
     }
 
 

@@ -65,7 +65,7 @@ TUNED_START = (
 NEWS = tuple(("nc-wmt11-de-en", "tune", 250, draw) for draw in range(4))
 CASES = {
     "1000": WHOLE,
-    "250, news": NEWS,
+    "news": NEWS,
     "200": TWO_HUNDRED,
     "50": FIFTY,
     "tuned start": TUNED_START,

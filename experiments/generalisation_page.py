@@ -15,9 +15,12 @@ import numpy as np
 Row = dict[str, Any]
 
 DESIGN = Path(__file__).parent.parent / "docs" / "results" / "generalisation-design.json"
+CHOOSING = Path(__file__).parent.parent / "docs" / "choosing.md"
 PICTURE = Path(__file__).parent.parent / "docs" / "images" / "generalisation.png"
 #: Two-sided 95 % quantiles of Student's t by degrees of freedom.
 STUDENT = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78}
+#: Kinds of cases that are not told by their number of sentences.
+KINDS = {"news": "250 of news", "tuned start": "50 to 200, tuned start"}
 COLOURS = {
     "auto": "#d62728",
     "mert": "#1f77b4",
@@ -33,15 +36,24 @@ def render(rows_file: Path) -> None:
     """Write tables between the marks of the page beside the rows, and the picture."""
     rows = [json.loads(line) for line in rows_file.read_text("utf-8").splitlines()]
     gains = [row for row in rows if row["kind"] == "gain" and "tuned" in row]
-    page = rows_file.with_suffix(".md")
+    design = json.loads(DESIGN.read_text("utf-8"))
+    write(
+        rows_file.with_suffix(".md"),
+        {
+            "all": "\n\n".join(tables_of_all(gains)),
+            "hindsight": hindsight_lines(gains),
+            "design": design_table(design),
+            "sizes": table_of_sizes(gains),
+            "verdicts": verdict_lines([row for row in rows if row["kind"] != "gain"]),
+        },
+    )
+    write(CHOOSING, {"design": design_table(design, alone=True)})
+    draw(gains, PICTURE)
+
+
+def write(page: Path, parts: dict[str, str]) -> None:
+    """Write parts between their marks."""
     text = page.read_text("utf-8")
-    parts = {
-        "all": "\n\n".join(tables_of_all(gains)),
-        "hindsight": hindsight_lines(gains),
-        "design": design_table(json.loads(DESIGN.read_text("utf-8"))),
-        "sizes": table_of_sizes(gains),
-        "verdicts": verdict_lines([row for row in rows if row["kind"] != "gain"]),
-    }
     for name, content in parts.items():
         text = re.sub(
             f"(<!-- {name} -->\n).*?(<!-- end {name} -->)",
@@ -50,7 +62,6 @@ def render(rows_file: Path) -> None:
             flags=re.DOTALL,
         )
     page.write_text(text, "utf-8")
-    draw(gains, PICTURE)
 
 
 def gain_of(row: Row) -> float:
@@ -128,20 +139,26 @@ def hindsight_lines(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
-def design_table(rows: Sequence[Row]) -> str:
-    """Return the mean gain of each variant of the committee, by kind of case."""
+def design_table(rows: Sequence[Row], *, alone: bool = False) -> str:
+    """Return the mean gain of each variant of the committee, by kind of case.
+
+    ``alone`` leaves the default and single tuners.
+    """
     kinds = ordered(rows, "kind")
     counts = [sum(row["kind"] == kind for row in rows) for kind in kinds]
     heads = [
-        f"{kind}{'' if kind.startswith('tuned') else ' sentences'} ({count})"
+        f"{KINDS.get(kind, f'{kind} sentences')} ({count})"
         for kind, count in zip(kinds, counts, strict=True)
     ]
     lines = ["| | " + " | ".join(heads) + " |", "|---|" + "--:|" * len(kinds)]
     for name in rows[0]["gains"]:
+        if alone and not name.endswith(" alone") and name != "the default":
+            continue
         means = [
             np.mean([row["gains"][name] for row in rows if row["kind"] == kind]) for kind in kinds
         ]
-        lines.append(f"| {name} | " + " | ".join(f"{mean:+.2f}" for mean in means) + " |")
+        label = name.removesuffix(" alone") if alone else name
+        lines.append(f"| {label} | " + " | ".join(f"{mean:+.2f}" for mean in means) + " |")
     return "\n".join(lines)
 
 

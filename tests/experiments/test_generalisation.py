@@ -89,3 +89,15 @@ def test_verdicts_are_held_against_other_sentences():
     assert "in 1 (50 %)" in splits
     assert "+0.10 BLEU off" in splits
     assert "`keep-start` was said 1 times (100 %)" in noise
+
+
+def test_the_default_and_single_tuners_of_the_design():
+    names = ("the default", "with mira", "`pro` alone")
+    rows = [
+        {"kind": kind, "gains": dict(zip(names, gains, strict=True))}
+        for kind, gains in (("50", (0.5, 0.1, -0.2)), ("50", (0.7, 0.1, 0.0)), ("200", (1, 2, 3)))
+    ]
+    head, _, *lines = page.design_table(rows, alone=True).splitlines()
+    assert head == "| | 50 sentences (2) | 200 sentences (1) |"
+    assert lines == ["| the default | +0.60 | +1.00 |", "| `pro` | -0.10 | +3.00 |"]
+    assert "| with mira | +0.10 | +2.00 |" in page.design_table(rows)
