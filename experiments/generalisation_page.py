@@ -209,11 +209,14 @@ def verdict_lines(rows: Sequence[Row]) -> str:
         bias = np.mean([row["verdict"]["gain"] - row["gain"] for row in splits])
         use = sum(row["verdict"]["recommendation"] == "use" for row in splits)
         right = sum(row["verdict"]["recommendation"] == "use" and row["gain"] > 0 for row in splits)
+        gains = [row["gain"] for row in splits]
+        worse, smallest, largest = sum(gain < 0 for gain in gains), min(gains), max(gains)
         lines.append(
             f"- {len(splits)} random splits: the interval held the gain on all other sentences in "
             f"{sum(inside)} ({100 * np.mean(inside):.0f} %). The estimated gain was "
             f"{bias:+.2f} BLEU off on average. `use` was said {use} times, and was right "
-            f"{right} times."
+            f"{right} times. The weights were worse than the start on the other sentences in "
+            f"{worse} of {len(splits)} splits; the gain was {smallest:+.2f} to {largest:+.2f}."
         )
     noise = [row for row in rows if row["kind"] == "shuffled"]
     if noise:

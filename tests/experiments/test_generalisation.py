@@ -83,11 +83,12 @@ def test_verdicts_are_held_against_other_sentences():
         verdict = {"low": low, "high": high, "gain": 0.6, "recommendation": word}
         return {"kind": kind, "draw": draw, "verdict": verdict, "gain": gain}
 
-    rows = [judged("coverage", 0, 0.1, 1.0), judged("coverage", 1, 0.6, 1.0)]
+    rows = [judged("coverage", 0, 0.1, 1.0, 0.9), judged("coverage", 1, 0.6, 1.0, -0.1)]
     rows.append(judged("shuffled", 0, -1.0, 1.0, word="keep-start"))
     splits, noise = page.verdict_lines(rows).splitlines()
     assert "in 1 (50 %)" in splits
-    assert "+0.10 BLEU off" in splits
+    assert "+0.20 BLEU off" in splits
+    assert "in 1 of 2 splits; the gain was -0.10 to +0.90." in splits
     assert "`keep-start` was said 1 times (100 %)" in noise
 
 

@@ -352,7 +352,7 @@ class DocumentScorer(CandidateScorer):
             self.sentences *= self.decay
 
     def have_added(self, document: Floats, count: int) -> None:
-        """Take the document to which somebody else has added so many sentences, as examples."""
+        """Continue from a document to which a number of sentences were added, as examples."""
         self.document = document
         for _ in range(count):
             self.sentences = self.decay * (self.sentences + 1.0)
