@@ -46,7 +46,10 @@ ESTIMATES = {
     "pro-monsters": 25.0,
     "forest-search": 60.0,
     "hope-and-fear": 270.0,
-    "generalisation": 30.0,
+    "generalisation whole": 40.0,
+    "generalisation verdicts": 5.0,
+    "generalisation sizes": 5.0,
+    "generalisation slow": 60.0,
 }
 #: The quick protocol's, where they are others.
 QUICK = {"regularized-mert synthetic, gradient:paper": 5.0, "regularized-mert priors": 60.0}
@@ -280,19 +283,15 @@ def hope_and_fear(protocol: str) -> Iterator[Part]:
 
 
 def generalisation(protocol: str) -> Iterator[Part]:
-    """Every tuner on subsets, and verdicts."""
+    """Every tuner on whole sets and on subsets, and verdicts."""
     import generalisation as script
 
-    lines = script.ROWS.read_text("utf-8").splitlines() if script.ROWS.exists() else []
-    rows = [json.loads(line) for line in lines]
-    keys = ("kind", "set", "size", "draw", "tuner")
-    wanted = [run.key for run in script.runs(2 if protocol == "quick" else 5)]
-    file = "generalisation.py"
-    yield part("generalisation", protocol, "gains", [file], rows, keys, wanted)
-    if protocol == "full":
-        wanted = [run.key for run in script.coverage_runs()]
-        command = [file, "--coverage"]
-        yield part("generalisation", protocol, "verdicts", command, rows, keys, wanted)
+    rows = script.rows_there()
+    for name, runs in script.PARTS.items():
+        wanted = [run.key for run in runs(script.DRAWS[protocol])]
+        same = [row for row in rows if script.key_of(row) in set(wanted)]
+        command = ["generalisation.py", "--part", name]
+        yield part("generalisation", protocol, name, command, same, script.KEYS, wanted)
 
 
 EXPERIMENTS = {

@@ -43,7 +43,9 @@ ONE_SIZE = {"m30k-de-en-sparse": 200, "m30k-forests": 50}
 #: Seeds on all sentences, of auto and of every other tuner.
 SEEDS, OTHER_SEEDS = 3, 2
 #: Splits of the verdicts' coverage, sentences of each, and sets with shuffled labels.
-SPLITS, SPLIT_SIZE, SHUFFLED = 100, 200, 50
+SPLITS, SPLIT_SIZE, SHUFFLED = 100, 200, 100
+#: Random subsets of each size.
+DRAWS = {"quick": 2, "full": 5}
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,21 @@ PARTS: dict[str, Callable[[int], Iterator[Run]]] = {
 }
 
 
+KEYS = tuple(field.name for field in dataclasses.fields(Run))
+
+
+def key_of(row: dict[str, Any]) -> tuple[object, ...]:
+    """Return what tells a row from others."""
+    return tuple(row.get(key) for key in KEYS)
+
+
+def rows_there() -> list[dict[str, Any]]:
+    """Return what has been run."""
+    if not ROWS.exists():
+        return []
+    return [json.loads(line) for line in ROWS.read_text("utf-8").splitlines()]
+
+
 def subset(count: int, size: int, draw: int) -> np.ndarray:
     """Return the sentences of a draw, ascending."""
     if size == 0 or size >= count:
@@ -132,23 +149,18 @@ def made(run: Run, sets: Sets) -> dict[str, Any]:
 
 def verdict_row(run: Run, sets: Sets) -> dict[str, Any]:
     """Compare a verdict of folds with the gain on all other sentences."""
-    whole = sets.tune
-    part = whole.part(subset(whole.groups, run.size, run.draw))
+    whole = sets.all_lists
+    chosen = subset(whole.groups, run.size, run.draw)
+    part = whole.part(chosen)
     if run.kind == "shuffled":
         part = shuffled(part, run.draw)
     result = TUNERS.create(run.tuner).fit(part, sets.start, rng=1 + run.draw)
-    others = [sets.test, *sets.more]
-    pairs = [paired_statistics(task, result.start, result.weights) for task in others]
-    before, after = (
-        np.concatenate([getattr(pair, name) for pair in pairs]) for name in ("before", "after")
-    )
-    metric = whole.metric
-    gain = float(metric.score(after.sum(axis=0)) - metric.score(before.sum(axis=0)))
-    whole_set = dataclasses.replace(pairs[0], before=before, after=after)
+    others = whole.part(np.setdiff1d(np.arange(whole.groups), chosen))
+    verdict = judge(whole.metric, paired_statistics(others, result.start, result.weights), "test")
     return {
         "verdict": result.verdict.to_dict(),
-        "gain": gain,
-        "interval": [judge(metric, whole_set, "test").low, judge(metric, whole_set, "test").high],
+        "gain": verdict.gain,
+        "interval": [verdict.low, verdict.high],
     }
 
 
@@ -164,7 +176,7 @@ def main() -> None:
     """Make what is missing, then render."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--part", choices=PARTS, action="append", help="some of the runs")
-    parser.add_argument("--draws", type=int, default=5, help="random subsets of each size")
+    parser.add_argument("--quick", action="store_true", help="2 random subsets of each size, not 5")
     parser.add_argument("--minutes", type=float, default=1e9, help="stop after this time")
     parser.add_argument("--threads", type=int, default=1, help="results do not depend on it")
     parser.add_argument("--render", action="store_true", help="render what is there")
@@ -182,12 +194,9 @@ def go_on(options: argparse.Namespace) -> None:
     """Make the runs that are missing, until the time is over."""
     shared = Path(os.environ["TUNESMITH_SHARED_DATA"])
     read: dict[str, Sets] = {}
-    done = set()
-    if ROWS.exists():
-        names = [field.name for field in dataclasses.fields(Run)]
-        rows = map(json.loads, ROWS.read_text("utf-8").splitlines())
-        done = {tuple(row[name] for name in names) for row in rows}
-    wanted = [run for part in options.part or PARTS for run in PARTS[part](options.draws)]
+    done = {key_of(row) for row in rows_there()}
+    draws = DRAWS["quick" if options.quick else "full"]
+    wanted = [run for part in options.part or PARTS for run in PARTS[part](draws)]
     end = time.monotonic() + 60 * options.minutes
     for k, run in enumerate(wanted):
         if time.monotonic() > end:

@@ -14,9 +14,13 @@ import numpy as np
 
 Row = dict[str, Any]
 
+DESIGN = Path(__file__).parent.parent / "docs" / "results" / "generalisation-design.json"
+CHOOSING = Path(__file__).parent.parent / "docs" / "choosing.md"
 PICTURE = Path(__file__).parent.parent / "docs" / "images" / "generalisation.png"
 #: Two-sided 95 % quantiles of Student's t by degrees of freedom.
 STUDENT = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78}
+#: Kinds of cases that are not told by their number of sentences.
+KINDS = {"news": "250 of news", "tuned start": "50 to 200, tuned start"}
 COLOURS = {
     "auto": "#d62728",
     "mert": "#1f77b4",
@@ -32,13 +36,24 @@ def render(rows_file: Path) -> None:
     """Write tables between the marks of the page beside the rows, and the picture."""
     rows = [json.loads(line) for line in rows_file.read_text("utf-8").splitlines()]
     gains = [row for row in rows if row["kind"] == "gain" and "tuned" in row]
-    page = rows_file.with_suffix(".md")
+    design = json.loads(DESIGN.read_text("utf-8"))
+    write(
+        rows_file.with_suffix(".md"),
+        {
+            "all": "\n\n".join(tables_of_all(gains)),
+            "hindsight": hindsight_lines(gains),
+            "design": design_table(design),
+            "sizes": table_of_sizes(gains),
+            "verdicts": verdict_lines([row for row in rows if row["kind"] != "gain"]),
+        },
+    )
+    write(CHOOSING, {"design": design_table(design, alone=True)})
+    draw(gains, PICTURE)
+
+
+def write(page: Path, parts: dict[str, str]) -> None:
+    """Write parts between their marks."""
     text = page.read_text("utf-8")
-    parts = {
-        "all": "\n\n".join(tables_of_all(gains)),
-        "sizes": table_of_sizes(gains),
-        "verdicts": verdict_lines([row for row in rows if row["kind"] != "gain"]),
-    }
     for name, content in parts.items():
         text = re.sub(
             f"(<!-- {name} -->\n).*?(<!-- end {name} -->)",
@@ -47,7 +62,6 @@ def render(rows_file: Path) -> None:
             flags=re.DOTALL,
         )
     page.write_text(text, "utf-8")
-    draw(gains, PICTURE)
 
 
 def gain_of(row: Row) -> float:
@@ -56,7 +70,9 @@ def gain_of(row: Row) -> float:
 
 
 def with_interval(values: Sequence[float]) -> str:
-    """Return a mean and half of its 95 % interval over draws or seeds."""
+    """Return a mean and half of its 95 % interval over draws or seeds; nothing of nothing."""
+    if not values:
+        return ""
     mean = float(np.mean(values))
     if len(values) < 2:
         return f"{mean:+.2f}"
@@ -99,6 +115,53 @@ def tables_of_all(rows: Sequence[Row]) -> list[str]:
     return ["\n".join(lines)]
 
 
+def hindsight_lines(rows: Sequence[Row]) -> str:
+    """Compare the default with whichever single tuner has the best mean on Test."""
+    whole = [row for row in rows if row["size"] == 0]
+    lines = []
+    for name in ordered(whole, "set"):
+        cells = grouped([row for row in whole if row["set"] == name], "tuner")
+        means = {t: float(np.mean([row["tuned"] for row in some])) for (t,), some in cells.items()}
+        ours, some = means.pop("auto", None), cells.get(("auto",), [])
+        if ours is None or not means:
+            continue
+        gain, low, high = (
+            float(np.mean([row["verdict"][key] for row in some])) for key in ("gain", "low", "high")
+        )
+        best = max(means, key=means.__getitem__)
+        above = sum(ours > other for other in means.values())
+        lines.append(
+            f"- `{name}`: {gain:+.2f} over the start (95 %: {low:+.2f} to {high:+.2f}), mean of "
+            f"{len(some)} seeds. {ours - means[best]:+.2f} from the best single tuner in "
+            f"hindsight, `{best}`; above {above} of {len(means)} of them, and "
+            f"{ours - float(np.mean([*means.values()])):+.2f} from their mean."
+        )
+    return "\n".join(lines)
+
+
+def design_table(rows: Sequence[Row], *, alone: bool = False) -> str:
+    """Return the mean gain of each variant of the committee, by kind of case.
+
+    ``alone`` leaves the default and single tuners.
+    """
+    kinds = ordered(rows, "kind")
+    counts = [sum(row["kind"] == kind for row in rows) for kind in kinds]
+    heads = [
+        f"{KINDS.get(kind, f'{kind} sentences')} ({count})"
+        for kind, count in zip(kinds, counts, strict=True)
+    ]
+    lines = ["| | " + " | ".join(heads) + " |", "|---|" + "--:|" * len(kinds)]
+    for name in rows[0]["gains"]:
+        if alone and not name.endswith(" alone") and name != "the default":
+            continue
+        means = [
+            np.mean([row["gains"][name] for row in rows if row["kind"] == kind]) for kind in kinds
+        ]
+        label = name.removesuffix(" alone") if alone else name
+        lines.append(f"| {label} | " + " | ".join(f"{mean:+.2f}" for mean in means) + " |")
+    return "\n".join(lines)
+
+
 def table_of_sizes(rows: Sequence[Row]) -> str:
     """Return gains by the number of sentences: means over sets and draws, and what follows."""
     some = [
@@ -107,13 +170,14 @@ def table_of_sizes(rows: Sequence[Row]) -> str:
     sizes = sorted({row["size"] for row in some}, key=lambda size: size or math.inf)
     heads = [str(size) if size else "all" for size in sizes]
     lines = [
-        "| | " + " | ".join(heads) + " | worse than the start | mean rank |",
+        "| | " + " | ".join(heads) + " | worse than the start, 50 to 200 | mean rank |",
         "|---|" + "--:|" * (len(sizes) + 2),
     ]
     cells, ranks = grouped(some, "tuner", "size"), ranks_of(some)
+    few = [row for row in some if 0 < row["size"] <= 200]
     for tuner in ordered(some, "tuner"):
         shown = [with_interval([*map(gain_of, cells.get((tuner, s), []))]) for s in sizes]
-        mine = [row for row in some if row["tuner"] == tuner]
+        mine = [row for row in few if row["tuner"] == tuner]
         worse = sum(gain_of(row) < 0.0 for row in mine)
         lines.append(
             f"| `{tuner}` | "
@@ -145,11 +209,14 @@ def verdict_lines(rows: Sequence[Row]) -> str:
         bias = np.mean([row["verdict"]["gain"] - row["gain"] for row in splits])
         use = sum(row["verdict"]["recommendation"] == "use" for row in splits)
         right = sum(row["verdict"]["recommendation"] == "use" and row["gain"] > 0 for row in splits)
+        gains = [row["gain"] for row in splits]
+        worse, smallest, largest = sum(gain < 0 for gain in gains), min(gains), max(gains)
         lines.append(
             f"- {len(splits)} random splits: the interval held the gain on all other sentences in "
             f"{sum(inside)} ({100 * np.mean(inside):.0f} %). The estimated gain was "
             f"{bias:+.2f} BLEU off on average. `use` was said {use} times, and was right "
-            f"{right} times."
+            f"{right} times. The weights were worse than the start on the other sentences in "
+            f"{worse} of {len(splits)} splits; the gain was {smallest:+.2f} to {largest:+.2f}."
         )
     noise = [row for row in rows if row["kind"] == "shuffled"]
     if noise:

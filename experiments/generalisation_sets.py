@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 import tunesmith as ts
 from tunesmith.data.features import Features
+from tunesmith.data.merge import merge
 from tunesmith.tasks.base import Task
 
 #: Of m30k's test set, development looked at the sentences before this one, and Test begins here.
@@ -21,13 +23,23 @@ HALF = 500
 class Sets:
     """What is tuned on, unseen text to report on, and the weights to begin with.
 
-    ``more`` is further unseen text of the same kind, for the coverage of verdicts.
+    ``more`` is further unseen text of the same kind.
     """
 
     tune: Task
     test: Task
     start: ts.Weights | None
     more: tuple[Task, ...] = ()
+
+    @cached_property
+    def all_lists(self) -> ts.TuningSet:
+        """All sentences as one set, of which random parts are alike."""
+        parts = [task.lists.candidates for task in (self.tune, self.test, *self.more)]
+        apart = [
+            dataclasses.replace(part, ids=tuple(f"{k} {one}" for one in part.ids))
+            for k, part in enumerate(parts)
+        ]
+        return ts.TuningSet(merge(apart), self.tune.metric)
 
 
 def with_words(candidates: ts.CandidateSet) -> ts.CandidateSet:

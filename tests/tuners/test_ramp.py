@@ -13,10 +13,11 @@ from tests.helpers.tiers import examples
 from tests.helpers.tuners.problems import number_problem, text_problem
 from tunesmith.errors import TunesmithError
 from tunesmith.inference.lists.hypotheses import best
+from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.candidate_scorer import objective_of
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.testing import tuner_checks
-from tunesmith.tuners.ramp import Ramp
+from tunesmith.tuners.ramp import ExampleWay, Ramp
 
 SIZES = [1e-160, 1e-20, 1.0, 1e20, 1e150, 1e300]
 
@@ -88,6 +89,23 @@ def test_rounds_equal_the_plain_loop(metric, objective, options, seed):
 def two_candidates(values, vectors) -> TuningSet:
     stats = np.array([[value, 1.0] for value in values])
     return TuningSet(candidate_set([vectors], [1]), Mean(), stats)
+
+
+@pytest.mark.parametrize("decay", [0.999, 0.5, 0.0])
+@pytest.mark.parametrize("smoothing", ["exp", "add-k"])
+def test_the_kernel_has_the_bits_of_single_examples(monkeypatch, decay, smoothing):
+    tuning = text_problem(5, groups=12)
+    tuning = TuningSet(tuning.candidates, BLEU(smoothing=smoothing))
+    tuner = Ramp(objective=(f"document:decay={decay}",), iterations=2, passes=2)
+    start = np.linspace(-0.5, 0.5, len(tuning.names))
+    quick = rounds_of(tuner, tuning, start, 3)
+    monkeypatch.setattr(
+        Ramp,
+        "_way",
+        lambda self, task, scorer, space: ExampleWay(task.examples(), scorer, space, 1),
+    )
+    np.testing.assert_array_equal(rounds_of(tuner, tuning, start, 3), quick)
+    assert not np.array_equal(quick[-1], start)
 
 
 def test_two_steps():

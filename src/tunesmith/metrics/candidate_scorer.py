@@ -335,9 +335,12 @@ class DocumentScorer(CandidateScorer):
         if not self._counts_words:
             # The sentence itself included: differences of an average become the sentence's own.
             return self._unit * (self.sentences + 1.0)
+        words = float(self.document[0])
+        if words >= 1.0 and self.way == "examples":
+            return words
         reference_length = max(1.0, float(rows[:, 1].mean()))
         # Where nothing is left of the document, the sentence is all there is.
-        words = float(self.document[0]) if self.document[0] >= 1.0 else reference_length
+        words = words if words >= 1.0 else reference_length
         return words if self.way == "examples" else words / reference_length
 
     def add(self, stats: Stats) -> None:
@@ -347,6 +350,12 @@ class DocumentScorer(CandidateScorer):
         if self.way == "examples":
             self.document = self.decay * self.document
             self.sentences *= self.decay
+
+    def have_added(self, document: Floats, count: int) -> None:
+        """Continue from a document to which a number of sentences were added, as examples."""
+        self.document = document
+        for _ in range(count):
+            self.sentences = self.decay * (self.sentences + 1.0)
 
     def end_round(self, total: Stats) -> None:
         """Learning from pairs, restart the document from the winners of all rounds."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,6 +16,7 @@ from tunesmith.errors import TunesmithError, UsageError, recorded_warnings
 from tunesmith.interruption import SoFar, check, keep, whole_or_nothing
 from tunesmith.kernels.compiling import working_seconds
 from tunesmith.metrics.base import Metric
+from tunesmith.metrics.scored_forests import ForestOptions
 from tunesmith.progress import progress
 from tunesmith.registry import Texts, distinct_texts, option
 from tunesmith.search.space.space import Space
@@ -29,7 +29,6 @@ from tunesmith.tuners.fitting.remembering import Remembering
 from tunesmith.tuners.fitting.result import TuneResult
 from tunesmith.tuners.fitting.verdict import PairedStatistics, resampled_scores
 from tunesmith.tuners.mert.mert import MERT
-from tunesmith.tuners.online.mira import MIRA
 from tunesmith.tuners.pro.pro import PRO
 from tunesmith.tuners.ramp import Ramp
 
@@ -42,7 +41,7 @@ FEW_SENTENCES = 10
 #: Steps from the start (0) to the average of the members (1), and beyond.
 STEPS = tuple(k / 8 for k in range(13))
 #: The start counts as much as this many sentences.
-PRIOR_SENTENCES = 40
+PRIOR_SENTENCES = 10
 #: A member this many standard errors below the best one stays out.
 WORSE = 2.0
 
@@ -55,13 +54,13 @@ class Auto(Constrained, Remembering):
     One held-out set of a thousand sentences cannot tell good tuners apart, and which of them is
     best on new text is mostly chance. So none is chosen: each tunes on all parts of the tuning set
     but one, in turn, and on all of it, and the weights of all are brought to one scale and
-    averaged. Members that are clearly worse than the best on sentences that were held out stay out.
-    The same sentences decide twice more, each time by the mean of what is best over samples of
-    them (Breiman 1996): how much each member counts, where the average of all, of two or one alone
-    may be best; and how far to go from the start towards the average, at most all the way, times
-    n / (n + 40), as if 40 of n + 40 sentences spoke for the start. They give an estimate of the
-    gain on other text too, without a held-out set. Of fewer than 10 sentences none is held out,
-    all members count the same, and it goes all the way.
+    averaged. Members that are clearly worse than the best on sentences that were held out stay out;
+    the others count the same, since shares estimated from the same sentences are mostly chance
+    (Timmermann 2006). Held-out sentences also decide how far to go from the start towards the
+    average: the mean of the best steps over samples of them (Breiman 1996), at most all the way,
+    times n / (n + 10), as if 10 of n + 10 sentences spoke for the start. They give an estimate of
+    the gain on other text too, without a held-out set. Of fewer than 10 sentences none is held
+    out, and it goes all the way.
 
     A development set, where one is given, takes part in these decisions. Members that cannot hold
     restrictions on weights, tune for a metric or work on forests stay out.
@@ -104,7 +103,7 @@ class Auto(Constrained, Remembering):
         if self.member:
             members = {name: TUNERS.create(name) for name in self.member}
         else:
-            members = {"batch-mira": BatchMIRA(), "ramp": Ramp(), "pro": PRO(), "mira": MIRA()}
+            members = {"batch-mira": BatchMIRA(), "ramp": Ramp(), "pro": PRO()}
             if count <= FEW_FEATURES:
                 members = {"mert": MERT(restarts=2, walks=1), **members}
         if not is_constrained:
@@ -238,7 +237,7 @@ class _Committee:
         begun = working_seconds()
         try:
             with recorded_warnings() as caught, whole_or_nothing():
-                member.check(part)
+                _check_part(member, part)
                 outcome = member.tune(part, start, rng)
         except TunesmithError as error:
             self.failed.add(name)
@@ -281,7 +280,8 @@ class _Committee:
         alone = {
             name: held_out.output(every[: folds.count]) for name, every in self.weights.items()
         }
-        shares = self._shares(held_out, alone)
+        some = _not_worse(metric, alone)
+        shares = dict.fromkeys(some, 1.0 / len(some))
         averages = [self._mixed(shares, k) for k in range(folds.count)]
         average = self._average([self._average(averages), self._mixed(shares, folds.count)])
 
@@ -322,22 +322,6 @@ class _Committee:
                 ],
             },
         )
-
-    def _shares(self, held_out: _HeldOutSentences, alone: Mapping[str, Stats]) -> dict[str, float]:
-        """Return how much each member counts, of those that are not clearly worse than the best."""
-        metric = self.tuning.metric
-        sign = 1.0 if metric.higher_is_better else -1.0
-        names = _not_worse(metric, alone)
-        mixtures = _mixtures(names)
-        outputs = [
-            alone[next(iter(mixture))]
-            if len(mixture) == 1
-            else held_out.output([self._mixed(mixture, k) for k in range(held_out.folds.count)])
-            for mixture in mixtures
-        ]
-        best = (sign * resampled_scores(metric, outputs)).argmax(axis=1)
-        table = np.array([[mixture.get(name, 0.0) for name in names] for mixture in mixtures])
-        return dict(zip(names, table[best].mean(axis=0).tolist(), strict=True))
 
     def _entry(self, name: str, score: float | None, share: float) -> dict[str, Any]:
         """Return what a result says of a member; its score is that on held-out sentences."""
@@ -398,17 +382,15 @@ def _not_worse(metric: Metric, outputs: Mapping[str, Stats]) -> list[str]:
     return [names[k] for k in np.flatnonzero(scores[best] - scores <= WORSE * errors)]
 
 
-def _mixtures(names: Sequence[str]) -> list[dict[str, float]]:
-    """Return the shares of members in averages of all, of each two, and of each alone.
+def _check_part(member: Tuner, part: Task) -> None:
+    """Raise an error if a member cannot work on a part.
 
-    Of equals the first counts, that of more members.
+    How forests are searched may concern other members alone.
     """
-    sizes = sorted({len(names), min(len(names), 2), 1}, reverse=True)
-    return [
-        dict.fromkeys(some, 1.0 / size)
-        for size in sizes
-        for some in itertools.combinations(names, size)
-    ]
+    member.check_set(part)
+    options = getattr(part, "options", None)
+    if isinstance(options, ForestOptions) and member.asks_hope(part.metric) is not None:
+        member.check_searches(replace(options, lists="kbest"), part.metric)
 
 
 def _check_member(name: str) -> None:

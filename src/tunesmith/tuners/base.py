@@ -399,6 +399,13 @@ class Tuner(Options, ABC):
             metric.check_sum(self.name)
 
     def check(self, tuning: Any) -> None:
+        """Raise an error if the algorithm cannot work on a set, or an option changes nothing."""
+        self.check_set(tuning)
+        options = getattr(tuning, "options", None)
+        if isinstance(options, ForestOptions):
+            self.check_searches(options, tuning.metric)
+
+    def check_set(self, tuning: Any) -> None:
         """Raise an error if the algorithm cannot work on a set."""
         if not isinstance(tuning, Task):
             raise UsageError(
@@ -414,9 +421,6 @@ class Tuner(Options, ABC):
                 "give it lists or forests"
             )
         self.check_metric(tuning.metric)
-        options = getattr(tuning, "options", None)
-        if isinstance(options, ForestOptions):
-            self.check_searches(options, tuning.metric)
         if self.needs_sum and tuning.lists is not None:
             check_sum(tuning.lists, self.name)
 

@@ -7,25 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 
-from tunesmith.arrays import Floats, Ids
+from tunesmith.arrays import Floats, Ints
 from tunesmith.inference.examples import Derivation, Examples, difference
-from tunesmith.kernels import kernel
+from tunesmith.inference.lists.hope_fear import Descent, ListArrays, descend, ramp_pass, take_in
+from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.candidate_scorer import CandidateScorer, DocumentScorer, Objective
 from tunesmith.registry import Numbers, numbers, option
 from tunesmith.search.space.space import Space
 from tunesmith.tasks.base import Task
+from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.base import TUNERS
 from tunesmith.tuners.fitting.rounds import Round, Rounds
 
 #: How much a step changes the margin between hope and fear, in the unit of what candidates are
 #: worth (words, for BLEU), where their features differ as much as on average.
 USUAL_STEP = 0.1
-#: Weights do not step beyond this: rates and features of any size leave them finite.
-GREATEST = 1e250
 
 
 @TUNERS.register("ramp")
@@ -96,55 +96,106 @@ class Ramp(Rounds):
         self, tuning: Task, objective: Objective, start: Floats, rng: np.random.Generator
     ) -> Iterator[Round]:
         """Choose hope candidates, and descend."""
-        (scale,) = self.start_scale
+        (strength,), (scale,) = self.strength, self.start_scale
         examples = tuning.examples()
         scorer = self.begun(objective, tuning, "examples", start)
         origin = scale * start
         weights = origin.copy()
         space = self.space(tuning.names, start)
         rate = 0.0 if self.rate is None else self.rate
+        go = self._way(tuning, scorer, space)
         for _ in range(self.iterations):
             hopes = _augmented(examples, scorer, weights, 1.0)
             if rate == 0.0:
                 fears = _augmented(examples, scorer, weights, -1.0)
                 rate = usual_rate(hopes, fears, space)
-            mean = self._descend(examples, scorer, hopes, origin, weights, rate, rng, space)
-            yield Round((mean if self.average else weights) / scale, {"rate": rate})
+            # All the way back to the origin is as far as a penalty draws.
+            back = min(1.0, rate * strength / examples.groups)
+            descent = Descent(weights, np.zeros(len(weights)), origin, rate, back)
+            for number in range(self.passes):
+                order = rng.permutation(examples.groups)
+                go(order, hopes, descent, number * examples.groups)
+            yield Round((descent.mean if self.average else weights) / scale, {"rate": rate})
             if objective.changes_by_round and not isinstance(scorer, DocumentScorer):
                 winners = _augmented(examples, scorer, weights, 0.0)
                 scorer.end_round(np.sum([winner.stats for winner in winners], axis=0))
 
-    def _descend(
-        self,
-        examples: Examples,
-        scorer: CandidateScorer,
-        hopes: Sequence[Derivation],
-        origin: Floats,
-        weights: Floats,
-        rate: float,
-        rng: np.random.Generator,
-        space: Space,
-    ) -> Floats:
-        """Go over all sentences a few times, change the weights, and return their average.
+    def _way(self, tuning: Task, scorer: CandidateScorer, space: Space) -> Way:
+        """Return the quickest way to go over a set."""
+        (scale,) = self.start_scale
+        slow = ExampleWay(tuning.examples(), scorer, space, scale)
+        plain = isinstance(scorer, DocumentScorer) and type(scorer.metric) is BLEU
+        if tuning.lists is None or not plain or not space.is_free:
+            return slow
+        return _DocumentWay(slow, tuning.lists)
 
-        With restrictions a step ends at the nearest weights that satisfy them: subgradient
-        descent with projections.
-        """
-        (strength,), (scale,) = self.strength, self.start_scale
-        # All the way back to the origin is as far as a penalty draws.
-        back = min(1.0, rate * strength / examples.groups)
-        mean, number = np.zeros(len(weights)), 0
-        for _ in range(self.passes):
-            for group in rng.permutation(examples.groups):
-                hope = hopes[group]
-                fear = examples.example(int(group), scorer).augmented(weights, -1.0)
-                away = difference(hope.features, hope.values, fear.features, fear.values)
-                descend(*away, rate, back, origin, weights)
-                weights[:] = space.at_scale(weights, scale)
-                number += 1
-                _take_in(weights, number, mean)
-                scorer.add(hope.stats)
-        return mean
+
+class Way(Protocol):
+    """A way to go over the sentences of a set."""
+
+    def __call__(
+        self, order: Ints, hopes: Sequence[Derivation], descent: Descent, number: int
+    ) -> None:
+        """Go over sentences in an order, given the number of steps before."""
+        ...
+
+
+@dataclass(frozen=True)
+class ExampleWay:
+    """Sentence by sentence, whatever they are worth and whatever form they have.
+
+    With restrictions a step ends at the nearest weights that satisfy them: subgradient descent
+    with projections.
+    """
+
+    examples: Examples
+    scorer: CandidateScorer
+    space: Space
+    scale: float
+
+    def __call__(
+        self, order: Ints, hopes: Sequence[Derivation], descent: Descent, number: int
+    ) -> None:
+        """Go over sentences in an order, given the number of steps before."""
+        for done, group in enumerate(order, number + 1):
+            hope, weights = hopes[group], descent.weights
+            fear = self.examples.example(int(group), self.scorer).augmented(weights, -1.0)
+            away = difference(hope.features, hope.values, fear.features, fear.values)
+            descend(*away, descent)
+            weights[:] = self.space.at_scale(weights, self.scale)
+            take_in(descent, done)
+            self.scorer.add(hope.stats)
+
+
+class _DocumentWay:
+    """By a kernel, for BLEU of a document; to the bit the same."""
+
+    def __init__(self, slow: ExampleWay, tuning: TuningSet) -> None:
+        assert isinstance(slow.scorer, DocumentScorer)
+        assert isinstance(slow.scorer.metric, BLEU)
+        self._slow, self._scorer, self._stats = slow, slow.scorer, tuning.stats
+        self._scoring = slow.scorer.metric.scoring
+        self._lists = ListArrays.of(tuning.candidates)
+
+    def __call__(
+        self, order: Ints, hopes: Sequence[Derivation], descent: Descent, number: int
+    ) -> None:
+        """Go over sentences in an order, given the number of steps before."""
+        rows = self._lists.start[:-1] + np.array([hope.key for hope in hopes], np.int64)
+        done, scorer = 0, self._scorer
+        while done < len(order):
+            begin, document = done, scorer.document.copy()
+            done = int(
+                ramp_pass(
+                    *(order, begin, self._lists, rows, self._stats, self._scoring),
+                    *(scorer.decay, document, number + begin, descent),
+                )
+            )
+            scorer.have_added(document, done - begin)
+            if done < len(order):
+                # The document has less than one word: the sentence's length counts.
+                self._slow(order[done : done + 1], hopes, descent, number + done)
+                done += 1
 
 
 def _augmented(
@@ -173,28 +224,3 @@ def usual_rate(hopes: Sequence[Derivation], fears: Sequence[Derivation], space: 
                 squares.append(float(np.square(away).sum()))
     mean = float(np.mean(squares)) if squares else 0.0
     return min(USUAL_STEP / mean, np.finfo(np.float64).max) if 0.0 < mean < np.inf else 0.0
-
-
-@kernel
-def descend(
-    features: Ids,
-    values: Floats,
-    rate: float,
-    back: float,
-    origin: Floats,
-    weights: Floats,
-) -> None:
-    """Step by a difference of hope and fear, and a bit of the way back to the origin."""
-    for d in range(weights.shape[0]):
-        weights[d] -= back * (weights[d] - origin[d])
-    for k in range(features.shape[0]):
-        moved = weights[features[k]] + rate * values[k]
-        if abs(moved) < GREATEST:
-            weights[features[k]] = moved
-
-
-@kernel
-def _take_in(weights: Floats, number: int, mean: Floats) -> None:
-    """Add the so-manieth vector to a mean; what never changes keeps its last digit."""
-    for d in range(weights.shape[0]):
-        mean[d] += (weights[d] - mean[d]) / number

@@ -16,9 +16,12 @@ from tunesmith.arrays import Floats, Ids, Ints, Number, Stats
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.inference.examples import write_difference
 from tunesmith.kernels import kernel
+from tunesmith.metrics.bleu import Scoring, score_rows
 
 #: The order of BLEU whose root these kernels draw.
 ORDER = 4
+#: Weights do not step beyond this: rates and features of any size leave them finite.
+GREATEST = 1e250
 
 
 class ListArrays(NamedTuple):
@@ -100,6 +103,26 @@ class HopeFearDifference(NamedTuple):
     values: Floats
 
 
+class Descent(NamedTuple):
+    """Weights on their way down a ramp loss, changed in place.
+
+    Attributes
+    ----------
+    weights, mean : float64[D]
+        As of now, and the mean of those after each sentence.
+    origin : float64[D]
+        Where a penalty draws.
+    rate, back : float
+        How far a step goes, and how much of the way back to the origin.
+    """
+
+    weights: Floats
+    mean: Floats
+    origin: Floats
+    rate: float
+    back: float
+
+
 @kernel
 def fixed_pass(
     order: Ints, lists: ListArrays, values: Floats, c: float, learned: PassState
@@ -167,6 +190,98 @@ def document_pass(
         for k in range(document.shape[0]):
             document[k] = decay * (document[k] + stats[k, chosen])
     return order.shape[0]
+
+
+@kernel
+def ramp_pass(
+    order: Ints,
+    begin: int,
+    lists: ListArrays,
+    hopes: Ints,
+    stats: Stats,
+    scoring: Scoring,
+    decay: float,
+    document: Floats,
+    number: int,
+    descent: Descent,
+) -> Number:
+    """Go over groups, away from the fear candidate of the moment, towards a given hope candidate.
+
+    Parameters
+    ----------
+    order, begin
+        Groups in an order, and which to begin with.
+    hopes : int64[S]
+        The hope candidate of each group.
+    stats : [N, K]
+        Statistics of BLEU.
+    decay, document : float64[K]
+        ``DocumentScorer``'s; hope candidates are added to the document.
+    number
+        How many weight vectors there are in the mean.
+
+    Returns
+    -------
+    The number of groups done when the document has less than one word: there its length counts
+    otherwise. Else the number of all groups.
+    """
+    start = lists.start
+    longest = np.max(start[1:] - start[:-1])
+    scores, values = np.empty(longest), np.empty(longest + 1)
+    rows = np.empty((longest + 1, stats.shape[1]))
+    away = _room(lists)
+    for at in range(begin, order.shape[0]):
+        if not document[0] >= 1.0:
+            return at
+        first, last = start[order[at]], start[order[at] + 1]
+        size = last - first
+        _score(lists, descent.weights, first, scores[:size])
+        for i in range(size):
+            for k in range(stats.shape[1]):
+                rows[i, k] = document[k] + stats[first + i, k]
+        rows[size] = document
+        score_rows(
+            rows[: size + 1],
+            scoring.order,
+            scoring.smoothing,
+            scoring.smoothing_value,
+            scoring.length_scale,
+            values[: size + 1],
+        )
+        now = values[size] / 100.0
+        fear = 0
+        for i in range(size):
+            scores[i] -= document[0] * (values[i] / 100.0 - now)
+            if scores[i] > scores[fear]:
+                fear = i
+        hope = hopes[order[at]]
+        n = _subtract(lists, hope, first + fear, away)
+        descend(away.features[:n], away.values[:n], descent)
+        number += 1
+        take_in(descent, number)
+        for k in range(document.shape[0]):
+            document[k] = decay * (document[k] + stats[hope, k])
+    return order.shape[0]
+
+
+@kernel
+def descend(features: Ids, values: Floats, descent: Descent) -> None:
+    """Step by a difference of hope and fear, and a bit of the way back to the origin."""
+    weights, origin, rate, back = descent.weights, descent.origin, descent.rate, descent.back
+    for d in range(weights.shape[0]):
+        weights[d] -= back * (weights[d] - origin[d])
+    for k in range(features.shape[0]):
+        moved = weights[features[k]] + rate * values[k]
+        if abs(moved) < GREATEST:
+            weights[features[k]] = moved
+
+
+@kernel
+def take_in(descent: Descent, number: int) -> None:
+    """Add the so-manieth vector to a mean; what never changes keeps its last digit."""
+    weights, mean = descent.weights, descent.mean
+    for d in range(weights.shape[0]):
+        mean[d] += (weights[d] - mean[d]) / number
 
 
 @kernel
