@@ -131,11 +131,14 @@ class Session:
     ----------
     warnings
         The warnings so far; each also goes to standard error.
+    arguments
+        The command line, without the program's name.
     """
 
-    def __init__(self, quiet: bool, verbose: bool) -> None:
+    def __init__(self, quiet: bool, verbose: bool, arguments: Sequence[str] = ()) -> None:
         self.quiet = quiet
         self.verbose = verbose
+        self.arguments = list(arguments)
         self.warnings: list[str] = []
 
     def say(self, text: str) -> None:
@@ -359,7 +362,7 @@ def _with_session(function: Callable[..., None], arguments: Sequence[str]) -> Ca
         debug: Debug = False,
         **options: Any,
     ) -> None:
-        session = Session(quiet, verbose)
+        session = Session(quiet, verbose, arguments)
         try:
             with _graceful_shutdown(), _session(session, threads, arguments):
                 function(session=session, **options)
