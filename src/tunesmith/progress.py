@@ -66,6 +66,16 @@ def part_of(before: float, total: float | None) -> Iterator[None]:
 
 
 @contextmanager
+def shown_by(show: Show) -> Iterator[None]:
+    """Show progress with a function within the block."""
+    token = _show.set(show)
+    try:
+        yield
+    finally:
+        _show.reset(token)
+
+
+@contextmanager
 def unseen() -> Iterator[None]:
     """Show no progress of steps within the block: the caller reports its own."""
     token = _show.set(None)

@@ -63,7 +63,8 @@ def test_panels_and_words_do_not_overlap_on_a_phone(window, pages):
     window.wait("document.querySelectorAll('.figure .annotation-text').length >= 4")
     boxes = window.run(
         "return [...document.querySelectorAll('.figure .nsewdrag, .figure .annotation-text, "
-        ".figure .xtitle, .figure .x2title, .figure .x3title, .figure .x4title')].map(e => { const b = e.getBoundingClientRect();"
+        ".figure .xtitle, .figure .x2title, .figure .x3title, .figure .x4title')]"
+        ".map(e => { const b = e.getBoundingClientRect();"
         "return [b.left, b.right, b.top, b.bottom] })"
     )
     assert len(boxes) == 12

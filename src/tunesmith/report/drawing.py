@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import html
+import io
 import json
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tunesmith._version import __version__
 from tunesmith.errors import MissingExtraError
@@ -56,6 +57,16 @@ def drawing() -> Iterator[None]:
     with mpl.rc_context(STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # names in other scripts
         yield
+
+
+def png_of(draw: Callable[[Any, BinaryIO, str], None], shown: object) -> bytes | None:
+    """Return a picture for a notebook; None where matplotlib is missing."""
+    file = io.BytesIO()
+    try:
+        draw(shown, file, "png")
+    except MissingExtraError:
+        return None
+    return file.getvalue()
 
 
 def interactive_page(

@@ -265,6 +265,12 @@ def shown_score(score: float) -> str:
     return f"{score:.2f}" if abs(score) > 1 else f"{score:.4f}"
 
 
+def shown_change(before: float, after: float) -> str:
+    """Show how a score changed, with its sign and with as many digits as the score has."""
+    digits = 2 if abs(after) > 1 else 4
+    return f"{round(after - before, digits) + 0.0:+.{digits}f}"  # no negative zero
+
+
 def _figures(scores: TuneResult | OtherScores | Scores, oracle: str) -> list[str]:
     return [
         shown_score(scores.initial_score),
