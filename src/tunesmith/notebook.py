@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, ParamSpec, TypeVar
 
-from tunesmith.progress import is_shown, shown_by
+from tunesmith.progress import is_shown, shown_by, time_left
 
 P = ParamSpec("P")
 R = TypeVar("R")
-#: Seconds before the first bar, between two drawings, and before the time that is left is told.
-QUICK, PAUSE, SURE = 1.0, 0.25, 5.0
+#: Seconds before the first bar, and between two drawings.
+QUICK, PAUSE = 1.0, 0.25
 
 
 def with_bars(function: Callable[P, R]) -> Callable[P, R]:
@@ -53,16 +53,6 @@ def _kernel_shell() -> Any:
     return None if getattr(shell, "kernel", None) is None else shell
 
 
-def time_left(done: float, total: float | None, seconds: float) -> str:
-    """Return how long a step still takes, if it goes on as it did; empty where that is unknown."""
-    if seconds < SURE or not total or not 0 < done < total:
-        return ""
-    left = round(seconds * (total - done) / done)
-    hours, rest = divmod(left, 3600)
-    clock = f"{rest // 60}:{rest % 60:02}"
-    return f"{hours}:{clock:0>5} left" if hours else f"{clock} left"
-
-
 class NotebookBars:
     """One bar for each step that is going on, in an output that is drawn again and again."""
 
@@ -96,7 +86,7 @@ class NotebookBars:
                 continue
             value = f' value="{done:g}" max="{total:g}"' if total else ""
             count = f"{done:g} of {total:g}" if total else ""
-            texts = (step, count, time_left(done, total, now - begun), remark)
+            texts = (step, count, time_left(now - begun, done, total), remark)
             words = ", ".join(html.escape(text) for text in texts if text)
             rows.append(f'<div><progress{value} aria-label="progress"></progress> {words}</div>')
         return "".join(rows)

@@ -15,6 +15,9 @@ Tell = Callable[[str, bool], None]
 #: Called with the number of kernels compiled so far, and whether one is being compiled now.
 Compiling = Callable[[int, bool], None]
 
+#: Seconds of a step before the time that is left is told.
+SURE = 5.0
+
 _show: ContextVar[Show | None] = ContextVar("show", default=None)
 _tell: ContextVar[Tell | None] = ContextVar("tell", default=None)
 # Kernels are compiled in whatever thread needs them first: not a variable of one context.
@@ -107,3 +110,11 @@ def compiling(compiled: int, is_busy: bool) -> None:
     """Report the number of kernels compiled so far, and whether one is being compiled now."""
     if _compiling is not None:
         _compiling(compiled, is_busy)
+
+
+def time_left(elapsed: float, done: float, total: float | None) -> str:
+    """Say how long a step still takes if it goes on as it did: nothing in its first seconds."""
+    if total is None or not 0.0 < done < total or elapsed < SURE:
+        return ""
+    seconds = round(elapsed * (total - done) / done)
+    return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02} left"

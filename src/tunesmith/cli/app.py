@@ -24,6 +24,7 @@ from tunesmith.cli.options import engine as engine_options
 from tunesmith.cli.options import reading as reading_options
 from tunesmith.cli.options.sections import EXECUTION, Sectioned
 from tunesmith.errors import TunesmithError, UnknownNameError, one_line, shortened
+from tunesmith.progress import time_left
 
 #: Commands in the order of the help; each is a module here with a function ``run``.
 COMMANDS = (
@@ -71,8 +72,6 @@ TAKES = {
     "--start": ("tune",),
 }
 
-#: Seconds after which the time that a step still takes is told.
-SURE = 5.0
 #: Options of all commands that may stand before them.
 EARLY = frozenset({"--quiet", "-q", "--verbose", "-v", "--debug"})
 
@@ -449,14 +448,6 @@ class _Results:
         if name in {"buffer", "writelines"}:
             self._stop()
         return getattr(self._stdout, name)
-
-
-def time_left(elapsed: float, done: float, total: float | None) -> str:
-    """Say how long a step still takes if it goes on as it did: nothing in its first seconds."""
-    if total is None or not 0.0 < done < total or elapsed < SURE:
-        return ""
-    seconds = round(elapsed * (total - done) / done)
-    return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02} left"
 
 
 @contextlib.contextmanager
