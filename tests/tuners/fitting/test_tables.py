@@ -81,7 +81,8 @@ def test_the_widest_table_fits_80_columns():
     lines = out.getvalue().splitlines()
     assert max(map(len, lines)) <= 80
     assert "…" not in out.getvalue()
-    assert out.getvalue().count("+4.34 better") == 3  # numbers are whole
+    assert out.getvalue().count("+4.34 better") == 3
+    assert len(lines) == 4 + 5 + 1  # nothing but the last heading is folded
 
 
 @pytest.mark.filterwarnings("ignore:the test set is scored with each")

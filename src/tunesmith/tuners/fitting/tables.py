@@ -24,6 +24,8 @@ MOST = 40
 MOST_SETTINGS = 20
 #: Letters that are left of names where a table is narrow.
 NARROW = 10
+#: Letters of a metric's name that is not folded.
+LONG = 16
 #: Scores that differ by less are the same.
 SAME = 1e-8
 #: What a path says of each setting beside the setting itself.
@@ -246,11 +248,14 @@ def score_table(result: TuneResult, dev_name: str = "dev", dev: Oracle | None = 
     # Names are shown as they are, whatever brackets they hold.
     title = None if result.others else Text(result.metric)
     table = Table(title=title, title_justify="left", title_style="bold")
+    # Where there is little room, long names of metrics are folded, and the last heading.
     if result.others:
-        table.add_column("metric")
-    table.add_column("set")
-    for column in ["before", "after", "change", "oracle", *(["length ratio"] if has_ratio else [])]:
-        table.add_column(column, justify="right")
+        table.add_column("metric", no_wrap=all(len(row[0]) <= LONG for row in rows))
+    table.add_column("set", no_wrap=True)
+    for column in ("before", "after", "change", "oracle"):
+        table.add_column(column, justify="right", no_wrap=True)
+    if has_ratio:
+        table.add_column("length ratio", justify="right")
     for metric, name, scores, best in rows:
         shown = [Text(metric, overflow="fold")] if result.others else []
         ratio = [_ratio(scores.length_ratio)] if has_ratio else []
