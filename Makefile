@@ -94,8 +94,9 @@ test-all: checks  ## everything that must hold: also the tests that take long
 checks: $(VENV)/.dev
 	$(BESIDE) warm types docs lint
 
-lint: $(VENV)/.dev
-	$(YIELDING) $(SHELL) -c '$(BIN)/ruff check . && $(BIN)/ruff format --check .'
+lint: $(VENV)/.dev  ## code by ruff, prose of pages and help by a vocabulary of our own
+	$(YIELDING) $(SHELL) -c '$(BIN)/ruff check . && $(BIN)/ruff format --check . && \
+		$(BIN)/python -m pytest -q -k plain_english tests/test_words.py'
 
 types: $(VENV)/.dev
 	$(YIELDING) $(BIN)/mypy

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
+from pathlib import Path
 from typing import Any
 
 from sphinx.util.inspect import stringify_signature
@@ -137,7 +138,33 @@ def typed_signature(
     return text, returned
 
 
+#: What screen readers and keyboards need and themes leave out: levels of headings, names of
+#: landmarks, and focus on what scrolls.
+REPAIRS = {
+    'role="heading">': 'role="heading" aria-level="2">',
+    '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="Pages">',
+    '<aside class="toc-drawer': '<aside aria-label="On this page" class="toc-drawer',
+    # Sphinx breaks long signatures into lists without terms.
+    '<dl>\n<dd><em class="sig-param">': '<dl role="none">\n<dd><em class="sig-param">',
+    '<dd><em class="sig-param">': '<dd role="none"><em class="sig-param">',
+    "<pre>": '<pre tabindex="0">',
+}
+
+
+def accessible(app: Any, error: Exception | None) -> None:
+    """Repair the pages."""
+    if error is not None or app.builder.format != "html":
+        return
+    for page in Path(app.outdir).rglob("*.html"):
+        before = text = page.read_text(encoding="utf-8")
+        for old, new in REPAIRS.items():
+            text = text.replace(old, new)
+        if text != before:
+            page.write_text(text, encoding="utf-8")
+
+
 def setup(app: Any) -> None:
     """Connect the two; the first before the docstrings are read as NumPy's."""
     app.connect("autodoc-process-docstring", options_as_parameters, priority=400)
     app.connect("autodoc-process-signature", typed_signature)
+    app.connect("build-finished", accessible)

@@ -18,6 +18,7 @@ ROOMS = [
     "errors",
     "arrays",
     "progress",
+    "notebook",
     "interruption",
     "randomness",
     "kernels",

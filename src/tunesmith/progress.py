@@ -15,6 +15,9 @@ Tell = Callable[[str, bool], None]
 #: Called with the number of kernels compiled so far, and whether one is being compiled now.
 Compiling = Callable[[int, bool], None]
 
+#: Seconds of a step before the time that is left is told.
+SURE = 5.0
+
 _show: ContextVar[Show | None] = ContextVar("show", default=None)
 _tell: ContextVar[Tell | None] = ContextVar("tell", default=None)
 # Kernels are compiled in whatever thread needs them first: not a variable of one context.
@@ -66,6 +69,16 @@ def part_of(before: float, total: float | None) -> Iterator[None]:
 
 
 @contextmanager
+def shown_by(show: Show) -> Iterator[None]:
+    """Show progress with a function within the block."""
+    token = _show.set(show)
+    try:
+        yield
+    finally:
+        _show.reset(token)
+
+
+@contextmanager
 def unseen() -> Iterator[None]:
     """Show no progress of steps within the block: the caller reports its own."""
     token = _show.set(None)
@@ -97,3 +110,11 @@ def compiling(compiled: int, is_busy: bool) -> None:
     """Report the number of kernels compiled so far, and whether one is being compiled now."""
     if _compiling is not None:
         _compiling(compiled, is_busy)
+
+
+def time_left(elapsed: float, done: float, total: float | None) -> str:
+    """Say how long a step still takes if it goes on as it did: nothing in its first seconds."""
+    if total is None or not 0.0 < done < total or elapsed < SURE:
+        return ""
+    seconds = round(elapsed * (total - done) / done)
+    return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02} left"

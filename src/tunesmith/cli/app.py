@@ -24,6 +24,7 @@ from tunesmith.cli.options import engine as engine_options
 from tunesmith.cli.options import reading as reading_options
 from tunesmith.cli.options.sections import EXECUTION, Sectioned
 from tunesmith.errors import TunesmithError, UnknownNameError, one_line, shortened
+from tunesmith.progress import time_left
 
 #: Commands in the order of the help; each is a module here with a function ``run``.
 COMMANDS = (
@@ -71,8 +72,6 @@ TAKES = {
     "--start": ("tune",),
 }
 
-#: Seconds after which the time that a step still takes is told.
-SURE = 5.0
 #: Options of all commands that may stand before them.
 EARLY = frozenset({"--quiet", "-q", "--verbose", "-v", "--debug"})
 
@@ -131,11 +130,14 @@ class Session:
     ----------
     warnings
         The warnings so far; each also goes to standard error.
+    arguments
+        The command line, without the program's name.
     """
 
-    def __init__(self, quiet: bool, verbose: bool) -> None:
+    def __init__(self, quiet: bool, verbose: bool, arguments: Sequence[str] = ()) -> None:
         self.quiet = quiet
         self.verbose = verbose
+        self.arguments = list(arguments)
         self.warnings: list[str] = []
 
     def say(self, text: str) -> None:
@@ -364,7 +366,7 @@ def _with_session(function: Callable[..., None], arguments: Sequence[str]) -> Ca
         debug: Debug = False,
         **options: Any,
     ) -> None:
-        session = Session(quiet, verbose)
+        session = Session(quiet, verbose, arguments)
         try:
             with _graceful_shutdown(), _session(session, threads, arguments):
                 function(session=session, **options)
@@ -451,14 +453,6 @@ class _Results:
         if name in {"buffer", "writelines"}:
             self._stop()
         return getattr(self._stdout, name)
-
-
-def time_left(elapsed: float, done: float, total: float | None) -> str:
-    """Say how long a step still takes if it goes on as it did: nothing in its first seconds."""
-    if total is None or not 0.0 < done < total or elapsed < SURE:
-        return ""
-    seconds = round(elapsed * (total - done) / done)
-    return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02} left"
 
 
 @contextlib.contextmanager

@@ -30,6 +30,7 @@ from tunesmith.loop.state import State, open_state
 from tunesmith.metrics.base import METRICS, Metric
 from tunesmith.metrics.scored_forests import ForestOptions
 from tunesmith.metrics.spec import spec_of
+from tunesmith.notebook import with_bars
 from tunesmith.randomness import checked_seed
 from tunesmith.registry import Options, option
 from tunesmith.tuners.base import Tuner, evaluated_here
@@ -72,6 +73,7 @@ class Loop(Options):
         below=np.inf,
     )
 
+    @with_bars
     def run(
         self,
         decoder: Decoder,

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import html
+import io
+import json
 import warnings
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, BinaryIO
 
+from tunesmith._version import __version__
 from tunesmith.errors import MissingExtraError
+from tunesmith.report.standalone import asset, content_policy, embedded, filled, packed_plotly
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 DPI = 130
+#: The colour of lines and outlines; pages show it as that of their text.
+INK = "#222222"
 #: Names are shown as they are, and the same picture is the same bytes.
 STYLE: dict[Any, Any] = {"text.parse_math": False, "svg.hashsalt": "tunesmith", "font.size": 10.0}
 METADATA: dict[str, dict[str, Any]] = {
@@ -21,26 +28,6 @@ METADATA: dict[str, dict[str, Any]] = {
     "svg": {"Date": None},
     "pdf": {"CreationDate": None},
 }
-
-PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<title>{title}</title>
-<style>
-body {{ font-family: sans-serif; margin: 1em auto; max-width: 1500px; padding: 0 1em; }}
-h1 {{ font-size: 1.2em; }}
-pre {{ white-space: pre-wrap; }}
-</style>
-</head>
-<body>
-<h1>{title}</h1>
-<pre>{summary}</pre>
-{figure}
-<p>{caption}</p>
-</body>
-</html>
-"""
 
 
 def require_matplotlib() -> None:
@@ -72,6 +59,16 @@ def drawing() -> Iterator[None]:
         yield
 
 
+def png_of(draw: Callable[[Any, BinaryIO, str], None], shown: object) -> bytes | None:
+    """Return a picture for a notebook; None where matplotlib is missing."""
+    file = io.BytesIO()
+    try:
+        draw(shown, file, "png")
+    except MissingExtraError:
+        return None
+    return file.getvalue()
+
+
 def interactive_page(
     figure: Figure, name: str, title: str, summary: Sequence[str], caption: str
 ) -> str:
@@ -86,15 +83,25 @@ def interactive_page(
     caption
         HTML below the figure.
     """
-    drawn = figure.to_html(
-        full_html=False,
-        include_plotlyjs=True,
-        div_id=name,
-        config={"displaylogo": False, "responsive": True},
-    )
-    return PAGE.format(
-        title=html.escape(title),
-        summary=html.escape("\n".join(summary)),
-        figure=drawn,
-        caption=caption,
-    )
+    shown = json.loads(figure.to_json())
+    layout = {key: value for key, value in shown["layout"].items() if key != "template"}
+    script = _script()
+    parts = {
+        "policy": html.escape(content_policy(script)),
+        "title": html.escape(title),
+        "style": asset("common.css") + asset("figure.css"),
+        "summary": html.escape("\n".join(summary)),
+        "name": name,
+        "height": f"{layout.get('height', 450):g}",
+        "caption": caption,
+        "version": __version__,
+        "figure": embedded({"data": shown["data"], "layout": layout, "ink": INK}),
+        "plotly": packed_plotly(),
+        "script": script,
+    }
+    return filled(asset("figure.html"), parts)
+
+
+@cache
+def _script() -> str:
+    return f'\n"use strict";\n(() => {{\n{asset("unpack.js")}\n{asset("figure.js")}}})();\n'

@@ -20,6 +20,7 @@ from tunesmith.interruption import uninterrupted
 from tunesmith.kernels.compiling import working_seconds
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.scored_forests import ForestOptions
+from tunesmith.notebook import with_bars
 from tunesmith.parallel.device import is_demanded
 from tunesmith.parallel.engine import working_on
 from tunesmith.parallel.local import thread_count
@@ -139,6 +140,7 @@ class Tuner(Options, ABC):
     def check_features(self, names: tuple[str, ...], strict: bool) -> None:
         """Raise an error, or warn, if options name features that the data do not have."""
 
+    @with_bars
     def fit(
         self,
         tuning: Task,

@@ -13,6 +13,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +166,19 @@ def _begin(address: str, wanted: dict[str, Any]) -> Browser:
             if time.monotonic() > end:
                 raise
             time.sleep(0.1)
+
+
+def violations(window: Browser) -> list[tuple[str, str, list[str]]]:
+    """Return what axe-core objects to: how bad it is, the rule, and elements."""
+    script = (resources.files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8")
+    window.tell("Page.setBypassCSP", {"enabled": True})
+    window.run(
+        script + "; window.axeFound = null; axe.run().then(r => { window.axeFound = { found: "
+        "r.violations.map(v => [v.impact, v.id, v.nodes.map(n => n.html.slice(0, 200))]) } });"
+    )
+    found = window.wait("window.axeFound")["found"]
+    window.tell("Page.setBypassCSP", {"enabled": False})
+    return [tuple(one) for one in found]
 
 
 def draw_all(window: Browser) -> None:

@@ -18,6 +18,7 @@ from tests.helpers.report.browser import (
     contrast,
     draw_all,
     text_of,
+    violations,
     why_not,
 )
 from tests.helpers.report.views import HOSTILE, sample
@@ -48,6 +49,7 @@ SECTIONS = [
     "settings",
     "missing",
 ]
+UNSEEN = {"recommendation": "keep-start", "sentences": 50, "higher_is_better": True}
 DRAWN = (
     "[...document.querySelectorAll('.chart')].every(c => c.drawn && c.querySelector('.main-svg'))"
 )
@@ -319,6 +321,66 @@ def test_light_and_dark_can_both_be_read(page, is_dark):
     window.click("#theme")
     assert window.run("return getComputedStyle(document.body).backgroundColor") != paper
     assert window.run(ink) != before
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("is_dark", [False, True])
+def test_nothing_keeps_anyone_from_reading_it(page, width, is_dark):
+    window = page()
+    window.size(width, 900)
+    window.dark(is_dark)
+    draw_all(window)
+    window.run("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    assert violations(window) == []
+
+
+def test_sets_that_were_not_tuned_on_come_first(page):
+    window = page()
+    shown = "return [...document.querySelectorAll('{}')].map(e => e.textContent)"
+    assert window.run(shown.format("#head .card .what")) == [
+        "Test, bleu",
+        "Dev, bleu",
+        "Tune, bleu",
+    ]
+    assert window.run(shown.format("#gains .gains > div:nth-child(3n + 1)")) == [
+        "Test",
+        "Dev",
+        "Tune",
+    ]
+    assert window.run(shown.format("#gains .n")) == ["−0.30", "+2.40", "+3.20"]
+
+
+def test_changes_share_an_axis_that_begins_at_the_start(page):
+    view = sample()
+    verdict = {**UNSEEN, "low": -0.5, "high": 0.1, "gain": -0.3, "on": "test"}
+    window = page(view=dataclasses.replace(view, verdict=verdict))
+    boxes = window.run(
+        "const box = (s) => [...document.querySelectorAll(`#gains ${s}`)].map(e => {"
+        "  const b = e.getBoundingClientRect(); return [b.left, b.right] });"
+        "return { zero: box('.zero'), bar: box('.bar'), range: box('.range') }"
+    )
+    assert boxes["zero"][0] == boxes["zero"][1] == boxes["zero"][2]
+    zero = boxes["zero"][0][0]
+    (worse, _, better), (line,) = boxes["bar"], boxes["range"]
+    assert worse[1] == pytest.approx(zero, abs=1.5)
+    assert better[0] == pytest.approx(zero, abs=1.5)
+    unit = (better[1] - better[0]) / 3.2
+    assert zero - worse[0] == pytest.approx(0.3 * unit, abs=1.5)
+    assert zero - line[0] == pytest.approx(0.5 * unit, abs=1.5)
+    assert line[1] - zero == pytest.approx(0.1 * unit, abs=1.5)
+    assert "Test −0.50 to +0.10" in text_of(window, "#gains")
+
+
+def test_numbers_of_a_column_have_equally_many_decimals(page):
+    window = page()
+    window.run("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    columns = window.run(
+        "return [1, 2, 3].map(k => [...document.querySelectorAll("
+        "`#weights tbody tr td:nth-child(${k + 1})`)].map(e => e.textContent))"
+    )
+    for column in columns:
+        assert len(column) > 2
+        assert len({len(text.partition(".")[2]) for text in column}) == 1
 
 
 @pytest.mark.parametrize("text", [" ".join(HOSTILE), HOSTILE[4]])

@@ -1,18 +1,27 @@
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import re
 import sys
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers.report.views import HOSTILE, sample
+from tunesmith.data.weights import Weights
 from tunesmith.errors import MissingExtraError
+from tunesmith.metrics.bleu import BLEU
+from tunesmith.report import standalone
 from tunesmith.report.page import html
-from tunesmith.report.page.html import embedded, live_page, page_of, policy
+from tunesmith.report.page.assemble import summary_of
+from tunesmith.report.page.html import live_page, page_of, policy
+from tunesmith.report.page.run.record import RunRecord
+from tunesmith.report.standalone import embedded
 
 anything = st.text(st.characters(codec=None, exclude_categories=()))
 SHORT = "/* plotly */"
@@ -21,7 +30,7 @@ SHORT = "/* plotly */"
 @pytest.fixture
 def without_plotly(monkeypatch):
     """Pages are five megabytes smaller: the rest is looked at."""
-    monkeypatch.setattr(html, "_plotly", lambda: SHORT)
+    monkeypatch.setattr(standalone, "packed_plotly", lambda: SHORT)
 
 
 class Elements(HTMLParser):
@@ -111,11 +120,29 @@ def test_pages_have_a_title_that_can_be_read(without_plotly):
 
 
 def test_a_missing_package_is_named(monkeypatch):
-    html._plotly.cache_clear()
+    standalone.plotly_script.cache_clear()
     monkeypatch.setitem(sys.modules, "plotly.offline", None)
     with pytest.raises(MissingExtraError, match="plot"):
         page_of(sample())
 
 
-def test_a_page_is_below_ten_megabytes():
-    assert len(page_of(sample()).encode()) < 6e6
+def test_a_page_is_small_for_what_is_in_it():
+    page = page_of(sample())
+    assert len(page.encode()) < 2.5e6
+    (packed,) = re.findall(r'id="plotly">([^<]+)<', page)
+    assert gzip.decompress(base64.b64decode(packed)).decode() == standalone.plotly_script()
+
+
+def test_a_page_tells_when_it_was_made_and_how_to_make_it_again():
+    result = {
+        "tuner": "mert",
+        "metric": "bleu",
+        "signature": "mert|seed:1|bleu|version:tunesmith-0.1.0|nrefs:1",
+        "inputs": {"date": "2026-11-19T12:30:00+00:00", "command": ["tune", "-c", "my list"]},
+    }
+    none = Weights((), np.zeros(0))
+    record = RunRecord("w.json", False, result, BLEU(), none, none, {})
+    summary = summary_of(record)
+    assert summary.date == "2026-11-19T12:30:00+00:00"
+    assert summary.version == "0.1.0"
+    assert summary.command == "tunesmith tune -c 'my list'"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import json
 import os
 import warnings
@@ -95,6 +96,14 @@ def counted(session: Session, result: TuneResult, out: str | None) -> TuneResult
         if text not in session.warnings:
             warnings.warn(text, stacklevel=2)
     return dataclasses.replace(result, test_scored=count)
+
+
+def dated(session: Session, result: TuneResult) -> TuneResult:
+    """Note when a run ended, and the command that runs it again."""
+    date = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    command = [shown_path(argument) for argument in session.arguments]
+    inputs = {**(result.inputs or {}), "command": command, "date": date}
+    return dataclasses.replace(result, inputs=inputs)
 
 
 def earlier(path: str) -> dict[str, Any] | None:

@@ -408,11 +408,11 @@ def write_result(
     history: bool,
 ) -> TuneResult:
     """Write a result, with all warnings so far; return it."""
-    from tunesmith.cli.tune.inputs import counted
+    from tunesmith.cli.tune.inputs import counted, dated
     from tunesmith.io.streams import write_atomically
     from tunesmith.tuners.fitting.history import without_middles
 
-    result = counted(session, result, out)
+    result = dated(session, counted(session, result, out))
     if not any(result.weights.values()):
         warnings.warn(
             "all weights are 0: no candidate of a sentence is worth more than another, or no "

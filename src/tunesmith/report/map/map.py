@@ -97,6 +97,12 @@ class MetricMap:
     regions: int
     files: tuple[FileDigest, ...]
 
+    def _repr_png_(self) -> bytes | None:
+        from tunesmith.report.drawing import png_of
+        from tunesmith.report.map.static import draw
+
+        return png_of(draw, self)
+
     @property
     def columns(self) -> Floats:
         """The ends of the columns."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
@@ -149,7 +151,22 @@ def summary_of(record: RunRecord) -> Summary:
         notes=tuple(_notes(record)),
         called=metric_name(metric),
         verdict=_verdict(result),
+        date=str((result.get("inputs") or {}).get("date") or ""),
+        version=_version(str(result.get("signature", ""))),
+        command=_command(result),
     )
+
+
+def _version(signature: str) -> str:
+    """Return the version of tunesmith that a signature names."""
+    named = re.search(r"\|version:tunesmith-([^|]+)", signature)
+    return named[1] if named else ""
+
+
+def _command(result: Mapping[str, Any]) -> str:
+    """Return the command that runs the same again, as a shell takes it."""
+    arguments = (result.get("inputs") or {}).get("command")
+    return shlex.join(["tunesmith", *arguments]) if arguments else ""
 
 
 def _verdict(result: Mapping[str, Any]) -> str:

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from tunesmith.errors import TunesmithError, UsageError, one_line
-from tunesmith.report.page.html import embedded, live_page, policy
+from tunesmith.report.page.html import live_page, policy
 from tunesmith.report.page.run.folder import is_locked
 from tunesmith.report.page.view import View
+from tunesmith.report.standalone import embedded
 
 ADDRESS = "127.0.0.1"
 #: Files that are not whole yet, and folders of decoders: no steps of a run.

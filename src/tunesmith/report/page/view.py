@@ -84,6 +84,9 @@ class Summary:
     verdict
         What held-out sentences say of the tuned weights, and what to do; empty where a run does
         not tell.
+    date, version, command
+        When it ended (ISO 8601), the version of tunesmith that it ran with, and the command that
+        runs it again; empty where a run does not tell.
     """
 
     title: str
@@ -98,6 +101,9 @@ class Summary:
     notes: tuple[str, ...] = ()
     called: str = ""
     verdict: str = ""
+    date: str = ""
+    version: str = ""
+    command: str = ""
 
     @property
     def is_running(self) -> bool:

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from tunesmith.arrays import Floats
+from tunesmith.report.drawing import INK
 from tunesmith.report.surface.curves import Curve, Span
 from tunesmith.report.surface.surface import Line
 
 #: One colour per metric (Okabe and Ito 2008: distinct for the colour-blind too).
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9")
 PLATEAU = "#E69F00"
-CURRENT = "#222222"
+CURRENT = INK
 BEST = "#F0E442"
 
 #: The close-up shows about this many steps, at most ``CLOSE_MOST`` of any metric.

@@ -78,6 +78,12 @@ class ErrorSurface:
     signature: str
     files: tuple[FileDigest, ...]
 
+    def _repr_png_(self) -> bytes | None:
+        from tunesmith.report.drawing import png_of
+        from tunesmith.report.surface.static import draw
+
+        return png_of(draw, self)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object."""
         return {

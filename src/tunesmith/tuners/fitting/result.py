@@ -205,6 +205,11 @@ class TuneResult:
         values["data"] = [asdict(file) for file in self.data]
         return values
 
+    def _repr_html_(self) -> str:
+        from tunesmith.tuners.fitting.markup import result_html
+
+        return result_html(self)
+
     def __rich__(self) -> Group:
         from tunesmith.tuners.fitting.tables import result_table
 

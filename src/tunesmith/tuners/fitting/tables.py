@@ -10,6 +10,8 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from tunesmith.errors import TunesmithError
+
 if TYPE_CHECKING:
     from tunesmith.metrics.scored import Oracle
     from tunesmith.tuners.certify import Certified
@@ -22,6 +24,8 @@ MOST = 40
 MOST_SETTINGS = 20
 #: Letters that are left of names where a table is narrow.
 NARROW = 10
+#: Letters of a metric's name that is not folded.
+LONG = 16
 #: Scores that differ by less are the same.
 SAME = 1e-8
 #: What a path says of each setting beside the setting itself.
@@ -228,31 +232,59 @@ def demo_tables(result: TuneResult, test: Oracle) -> Group:
 
 def score_table(result: TuneResult, dev_name: str = "dev", dev: Oracle | None = None) -> Table:
     """Lay out the scores before and after, and the oracle; other metrics below."""
-    # Names are shown as they are, whatever brackets they hold.
-    table = Table(title=Text(result.metric), title_justify="left", title_style="bold")
-    columns = ["set", "before", "after", "oracle", "length ratio"]
-    if result.others:
-        table.title = None
-        columns.insert(0, "metric")
-    for column in columns:
-        table.add_column(column, justify="left" if column in {"metric", "set"} else "right")
     oracle = _oracle(result.oracle_score, result.oracle_exact, result.score)
     dev_oracle = ""
     if dev is not None and result.dev is not None:
         dev_oracle = _oracle(dev.score, dev.exact, result.dev.score)
-    rows: list[tuple[str, str, TuneResult | OtherScores | Scores | None, str]] = [
+    every: list[tuple[str, str, TuneResult | OtherScores | Scores | None, str]] = [
         (result.metric, "tune", result, oracle),
         (result.metric, dev_name, result.dev, dev_oracle),
         (result.metric, "test", result.test, ""),
     ]
     for other in result.others:
-        held = ("tune", other), (dev_name, other.dev), ("test", other.test)
-        rows += [(other.metric, name, scores, "") for name, scores in held]
+        sets = ("tune", other), (dev_name, other.dev), ("test", other.test)
+        every += [(other.metric, name, scores, "") for name, scores in sets]
+    rows = [(metric, name, scores, best) for metric, name, scores, best in every if scores]
+    has_ratio = any(scores.length_ratio is not None for _, _, scores, _ in rows)
+    # Names are shown as they are, whatever brackets they hold.
+    title = None if result.others else Text(result.metric)
+    table = Table(title=title, title_justify="left", title_style="bold")
+    # Where there is little room, long names of metrics are folded, and the last heading.
+    if result.others:
+        table.add_column("metric", no_wrap=all(len(row[0]) <= LONG for row in rows))
+    table.add_column("set", no_wrap=True)
+    for column in ("before", "after", "change", "oracle"):
+        table.add_column(column, justify="right", no_wrap=True)
+    if has_ratio:
+        table.add_column("length ratio", justify="right")
     for metric, name, scores, best in rows:
-        if scores is not None:
-            shown = [Text(metric, overflow="fold")] if result.others else []
-            table.add_row(*shown, name, *_figures(scores, best))
+        shown = [Text(metric, overflow="fold")] if result.others else []
+        ratio = [_ratio(scores.length_ratio)] if has_ratio else []
+        before, after = scores.initial_score, scores.score
+        change = _change(before, after, more_is_better(result, metric))
+        table.add_row(*shown, name, shown_score(before), shown_score(after), change, best, *ratio)
     return table
+
+
+def more_is_better(result: TuneResult, metric: str) -> bool | None:
+    """Tell whether more of a metric is better; None if that is unknown."""
+    from tunesmith.metrics.base import METRICS
+
+    if metric == result.metric and result.verdict.gain is not None:
+        return result.verdict.higher_is_better
+    try:
+        return METRICS.create(metric).higher_is_better
+    except TunesmithError:  # a metric of another task
+        return None
+
+
+def _change(before: float, after: float, more: bool | None) -> Text:
+    """Show a change with its sign; colour and a word say whether it is for the better."""
+    text = shown_change(before, after)
+    if more is None or not text.strip("+-0."):
+        return Text(text)
+    is_better = (after > before) == more
+    return Text(f"{text} better" if is_better else f"{text} worse", "green" if is_better else "red")
 
 
 def _oracle(oracle: float, exact: bool, score: float) -> str:
@@ -266,13 +298,12 @@ def shown_score(score: float) -> str:
     return f"{score:.2f}" if abs(score) > 1 else f"{score:.4f}"
 
 
-def _figures(scores: TuneResult | OtherScores | Scores, oracle: str) -> list[str]:
-    return [
-        shown_score(scores.initial_score),
-        shown_score(scores.score),
-        oracle,
-        _ratio(scores.length_ratio),
-    ]
+def shown_change(before: float, after: float) -> str:
+    """Show how a score changed, with its sign: the difference of what is shown of both."""
+    shown = shown_score(before), shown_score(after)
+    difference = float(shown[1]) - float(shown[0])
+    digits = min(len(score.partition(".")[2]) for score in shown)
+    return f"{round(difference, digits) + 0.0:+.{digits}f}"  # no negative zero
 
 
 def weight_table(result: TuneResult) -> Table:

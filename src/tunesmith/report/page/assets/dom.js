@@ -69,6 +69,18 @@ function number(x, digits = 4) {
   return String(Number(x.toPrecision(digits))).replace("-", MINUS);
 }
 
+// How many decimals the numbers of a column need: four digits of the largest.
+function decimals(values, digits = 4) {
+  const largest = Math.max(0, ...values.filter((x) => typeof x === "number").map(Math.abs));
+  return largest === 0 ? 0 : Math.min(12, Math.max(0, digits - 1 - Math.floor(Math.log10(largest))));
+}
+
+// A number of a column in which all have equally many decimals; very large ones as they are.
+function even(x, places) {
+  if (typeof x !== "number" || Math.abs(x) >= 1e9) return number(x);
+  return x.toFixed(places).replace("-", MINUS);
+}
+
 // A table; columns are [heading, function of a row, is it a number].
 function table(caption, columns, rows, options = {}) {
   const head = columns.map(([name, , n]) => el("th", { scope: "col", class: n ? "n" : null }, name));
@@ -76,7 +88,7 @@ function table(caption, columns, rows, options = {}) {
     el("td", { class: n ? "n" : cls }, value(row, index)));
   const body = rows.map((row, index) =>
     el("tr", { class: options.chosen && options.chosen(row, index) ? "chosen" : null }, cell(row, index)));
-  return el("div", { class: options.short ? "scroll short" : "scroll", tabindex: "0", role: "region", "aria-label": caption },
+  return el("div", { class: options.short ? "scroll short" : "scroll", tabindex: "0", role: "group", "aria-label": caption },
     el("table", {}, el("thead", {}, el("tr", {}, head)), el("tbody", {}, body)));
 }
 

@@ -87,7 +87,10 @@ function turn() {
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 matchMedia("(max-width: 599px)").addEventListener("change", redraw);
 addEventListener("beforeprint", () => { for (const one of charts) if (!one.drawn) draw(one); });
-addEventListener("DOMContentLoaded", () => { for (const one of charts) { shownCharts.unobserve(one); shownCharts.observe(one); } });
+unpackPlotly().then(
+  () => { for (const one of charts) { shownCharts.unobserve(one); shownCharts.observe(one); } },
+  () => { for (const one of charts) one.textContent = "This browser is too old to draw charts."; },
+);
 
 function state(word, cls) {
   const badge = document.getElementById("state");

@@ -16,7 +16,7 @@ const colour = (name) => getComputedStyle(document.documentElement).getPropertyV
 
 // An element with a chart; build() returns traces and layout, words say what it shows.
 function chart(words, build, tall = false) {
-  const made = el("div", { class: `chart waiting${tall ? " tall" : ""}`, role: "img", "aria-label": words });
+  const made = el("div", { class: `chart waiting${tall ? " tall" : ""}`, role: "figure", "aria-label": words });
   made.build = build;
   charts.add(made);
   shownCharts.observe(made);

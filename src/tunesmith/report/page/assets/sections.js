@@ -1,6 +1,8 @@
 // Sections that need no choices: each takes the view and returns an element, or null.
 
 const SETS = { tune: "Tune", dev: "Dev", test: "Test" };
+// What was not tuned on comes first.
+const ORDER = ["test", "dev", "tune"];
 const KINDS = {
   overfitting: "Overfitting", length: "Length", monsters: "Monsters", edge: "Edge of a plateau",
   metric: "Metric", overlap: "Overlapping sets", test: "Test set", certificate: "Certificate", said: "Said by the run",
@@ -8,17 +10,54 @@ const KINDS = {
 
 function head(view) {
   const s = view.summary;
-  const main = s.scores.filter((one) => one.metric === s.metric);
-  const others = s.scores.filter((one) => one.metric !== s.metric);
+  const main = s.scores.filter((one) => one.metric === s.metric).sort((a, b) => ORDER.indexOf(a.which) - ORDER.indexOf(b.which));
+  const others = s.scores.filter((one) => one.metric !== s.metric).sort((a, b) => ORDER.indexOf(a.which) - ORDER.indexOf(b.which));
   return el("section", { id: "head", "aria-labelledby": "head-title" },
     el("h1", { id: "head-title" }, brief(s.title)),
     s.verdict ? el("p", { id: "verdict", class: advice(view.verdict) }, worded(s.verdict)) : null,
     el("p", {}, el("span", { class: "badge", id: "state" }, s.state),
       el("span", { class: "badge" }, short(s.tuner)),
-      el("span", { class: "badge" }, short(called(s)), s.higher_is_better ? ", higher is better" : ", lower is better")),
+      el("span", { class: "badge" }, short(called(s)), s.higher_is_better ? ", higher is better" : ", lower is better"),
+      s.date ? el("span", { class: "badge" }, el("time", { datetime: s.date }, day(s.date))) : null,
+      s.version ? el("span", { class: "badge" }, `tunesmith ${short(s.version)}`) : null),
     el("div", { class: "cards" }, main.map((one) => card(one, s.higher_is_better))),
+    gains(main, view.verdict, s),
     others.length ? scoreTable(others) : null,
     s.notes.map((note) => el("p", {}, said(note))));
+}
+
+// 2026-11-19T12:00:00Z as people write it.
+function day(text) {
+  const date = new Date(text);
+  return Number.isNaN(date.getTime()) ? visible(text) : date.toLocaleDateString("en-GB", { day: "numeric", month: "long", year: "numeric", timeZone: "UTC" });
+}
+
+// What each set gained over the start, on one axis; with the interval where there is one.
+function gains(main, verdict, s) {
+  const rows = main.filter((one) => one.before != null && one.after != null).map((one) => {
+    const ranged = verdict && verdict.on === one.which && verdict.low != null;
+    // Of error rates a gain is a lower score.
+    const ends = ranged ? (s.higher_is_better ? [verdict.low, verdict.high] : [-verdict.high, -verdict.low]) : [null, null];
+    return { ...one, gain: one.after - one.before, low: ends[0], high: ends[1] };
+  });
+  if (rows.length < 2) return null;
+  const ends = rows.flatMap((r) => [r.gain, r.low ?? 0, r.high ?? 0, 0]);
+  const [least, most] = [Math.min(...ends), Math.max(...ends)];
+  const at = (x) => (100 * (x - least)) / (most - least || 1);
+  const track = (r) => {
+    const [from, to] = [Math.min(at(0), at(r.gain)), Math.max(at(0), at(r.gain))];
+    const bar = el("div", { class: `bar ${r.which}` });
+    Object.assign(bar.style, { left: `${from}%`, width: `${to - from}%` });
+    const zero = el("div", { class: "zero" });
+    zero.style.left = `${at(0)}%`;
+    const range = r.low == null ? null : el("div", { class: "range" });
+    if (range) Object.assign(range.style, { left: `${at(r.low)}%`, width: `${at(r.high) - at(r.low)}%` });
+    return el("div", { class: "track", "aria-hidden": "true" }, bar, range, zero);
+  };
+  return el("div", { id: "gains" },
+    el("h2", { class: "small" }, `Change of ${short(called(s))} from the start`),
+    el("div", { class: "shares gains" }, rows.flatMap((r) => [el("div", {}, SETS[r.which]), el("div", { class: "n" }, change(r.gain, r.after)), track(r)])),
+    rows.some((r) => r.low != null) ? el("p", { class: "quiet" }, `The line on the bar is the 95 % interval: ${rows.filter((r) => r.low != null).map((r) => `${SETS[r.which]} ${change(r.low, r.after)} to ${change(r.high, r.after)}`).join("; ")}.`) : null);
 }
 
 // How the verdict looks: for the weights, against them, or neither.
@@ -60,15 +99,18 @@ function rounds(view) {
   const metric = called(view.summary);
   const columns = [[r.unit, (_, k) => brief(r.names[k])]];
   for (const [name, values] of Object.entries(r.series)) columns.push([seriesName(name), (_, k) => score(values[k]), true]);
-  for (const [name, values] of Object.entries(r.length_ratios)) columns.push([`length, ${seriesName(name)}`, (_, k) => number(values[k]), true]);
-  for (const [name, values] of Object.entries(r.table)) columns.push([name, (_, k) => number(values[k]), typeof values[0] === "number"]);
+  for (const [name, values] of Object.entries(r.length_ratios)) columns.push([`length, ${seriesName(name)}`, (_, k) => even(values[k], 4), true]);
+  for (const [name, values] of Object.entries(r.table)) {
+    const whole = values.every((x) => typeof x !== "number" || Number.isInteger(x));
+    columns.push([name, (_, k) => (whole ? number(values[k]) : even(values[k], decimals(values))), values.some((x) => typeof x === "number")]);
+  }
   const told = Object.entries(r.series).map(([name, values]) => `${seriesName(name)} from ${score(values[0])} to ${score(values[values.length - 1])}`).join("; ");
   return section("rounds", `Scores by ${r.unit}`,
     [r.unit === "climb" && "A climb goes from a start of its own to where no step helps; the best one is taken.",
       r.series.dev && "If Dev gets worse while Tune gets better, the weights fit the tuning set and not the task.",
       r.series.promised && "The dashed line is what the tuner was promised by its own lists."].filter(Boolean).join(" "),
-    chart(`${metric} by ${r.unit}: ${told}.`, () => lines(r.names, r.series, metric, { unit: r.unit, apart: !r.is_ordered, ...chosenRow(r, "chosen") })),
-    el("details", {}, el("summary", {}, "All numbers"),
+    r.names.length > 2 ? chart(`${metric} by ${r.unit}: ${told}.`, () => lines(r.names, r.series, metric, { unit: r.unit, apart: !r.is_ordered, ...chosenRow(r, "chosen") })) : null,
+    el("details", { open: r.names.length <= 2 }, el("summary", {}, "All numbers"),
       table(`Scores by ${r.unit}`, columns, r.names, { short: r.names.length > 12, chosen: (_, k) => k === r.chosen })));
 }
 
@@ -176,18 +218,24 @@ function nearby(found) {
 
 function settings(view) {
   const s = view.summary;
-  return section("settings", "Settings and signature", "What has to be known to run the same again.",
-    s.signature && el("p", { class: "mono" }, el("span", { id: "signature" }, said(s.signature)), " ",
-      el("button", { type: "button", class: "copy", click: copySignature }, "Copy")),
+  return section("settings", "Settings and signature", "What you need to run the same again.",
+    s.command && [el("h3", {}, "Command"), copied("command", s.command, "the command")],
+    s.signature && [el("h3", {}, "Signature"), copied("signature", s.signature, "the signature")],
     s.settings.length ? table("Settings", [["setting", ([name]) => brief(name), false, "name"], ["value", ([, value]) => said(value), false, "name"]], s.settings, { short: s.settings.length > 14 }) : null,
     s.data.length ? [el("h3", {}, "Data"), table("Data", [
       ["file", (file) => said(file.path), false, "name"], ["format", (file) => said(file.format || "")],
       ["SHA-256", (file) => el("span", { class: "mono" }, file.sha256 || ""), false, "name"]], s.data)] : null);
 }
 
-function copySignature(event) {
+// A text with a button that copies it.
+function copied(id, text, what) {
+  return el("p", { class: "mono" }, el("span", { id }, said(text)), " ",
+    el("button", { type: "button", class: "copy", "aria-label": `Copy ${what}`, click: (event) => copyText(id, event) }, "Copy"));
+}
+
+function copyText(id, event) {
   const range = document.createRange();
-  range.selectNodeContents(document.getElementById("signature"));
+  range.selectNodeContents(document.getElementById(id));
   getSelection().removeAllRanges();
   getSelection().addRange(range);
   event.target.textContent = document.execCommand("copy") ? "Copied" : "Selected";

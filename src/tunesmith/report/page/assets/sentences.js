@@ -82,6 +82,7 @@ function candidates(set, one, again) {
   const base = one.candidates.find((c) => c.text === after) || one.candidates[0];
   const looked = one.candidates[choices.candidate] || one.candidates.find((c) => c.text === before && c !== base) || one.candidates.find((c) => c !== base) || base;
   const role = (c) => [c.text === after ? "after" : null, c.text === before ? "before" : null].filter(Boolean).join(", ");
+  const places = decimals(one.candidates.map((c) => c.total));
   const press = (k) => { choices.candidate = k; again(); document.querySelectorAll("#sentence tbody button")[k].focus(); };
   return el("div", {},
     el("h3", {}, `Candidates (${number(one.candidates.length)} of ${number(one.count)})`),
@@ -89,7 +90,7 @@ function candidates(set, one, again) {
       ["rank", (c) => number(c.rank_after), true],
       ["text", (c, k) => el("button", { type: "button", "aria-label": `Look at candidate ${k + 1}`, click: () => press(k) }, said(short(c.text, 300) || "(empty)")), false, "text"],
       ["output", (c) => role(c)], [set.score_name, (c) => score(c.score), true],
-      ["model", (c) => number(c.total), true], ["rank before", (c) => number(c.rank_before), true],
+      ["model", (c) => even(c.total, places), true], ["rank before", (c) => number(c.rank_before), true],
     ], one.candidates, { chosen: (c) => c === looked }),
     shares(set, looked, base));
 }

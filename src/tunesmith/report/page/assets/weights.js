@@ -42,8 +42,11 @@ function weightLines(w) {
 }
 
 function weightTable(w, spreads) {
-  const columns = [["feature", (r) => brief(r.feature), false, "name"], ["start", (r) => number(r.start), true], ["tuned", (r) => number(r.tuned), true]];
-  if (spreads) columns.push(["spread", (r) => number(r.spread), true], ["tuned × spread", (r) => number(r.spread == null ? null : r.tuned * r.spread), true]);
+  const worth = (r) => (r.spread == null ? null : r.tuned * r.spread);
+  const column = (name, value, places = decimals(w.rows.map(value))) => [name, (r) => even(value(r), places), true];
+  const both = decimals(w.rows.flatMap((r) => [r.start, r.tuned]));
+  const columns = [["feature", (r) => brief(r.feature), false, "name"], column("start", (r) => r.start, both), column("tuned", (r) => r.tuned, both)];
+  if (spreads) columns.push(column("spread", (r) => r.spread), column("tuned × spread", worth));
   return el("details", {}, el("summary", {}, `All numbers${w.left_out ? ` (${number(w.left_out)} further features are left out)` : ""}`),
     table("Weights", columns, w.rows, { short: w.rows.length > 12 }));
 }
@@ -52,6 +55,7 @@ function surface(view) {
   const s = view.surfaces;
   if (!s || !s.curves.length) return null;
   const curve = s.curves.find((one) => one.feature === choices.feature) || s.curves[0];
+  const places = decimals(s.curves.map((one) => one.weight));
   const narrow = [...s.curves].sort((a, b) => (a.width ?? Infinity) - (b.width ?? Infinity));
   const take = (feature) => choose({ feature }, "surface");
   const drawn = chart(`${called(view.summary)} along the weight of ${within(curve.feature)}. ${plateauWords(curve, called(view.summary))}`, () => surfacePlot(curve, view.summary), true);
@@ -67,14 +71,16 @@ function surface(view) {
     el("h3", {}, "How fragile is each weight?"),
     table("Widths of plateaus, the narrowest first", [
       ["feature", (c) => el("button", { type: "button", click: () => take(c.feature) }, brief(c.feature)), false, "name"],
-      ["weight", (c) => number(c.weight), true], ["plateau", (c) => `${end(c.plateau[0], -1)} to ${end(c.plateau[1], 1)}`, true],
-      ["width", (c) => percent(c.width), true], ["nearer end", (c) => percent(c.edge), true], ["steady", (c) => steadyWords(c), true], ["best along it", (c) => score(c.best_score), true],
+      ["weight", (c) => even(c.weight, places), true], ["plateau", (c) => between(c.plateau, places + 2), true],
+      ["width", (c) => share(c.width), true], ["nearer end", (c) => share(c.edge), true], ["steady", (c) => (c.steady ? between(c.steady, places + 1) : dash(null)), true], ["best along it", (c) => score(c.best_score), true],
     ], narrow, { short: narrow.length > 10, chosen: (c) => c === curve }),
     el("p", { class: "quiet" }, `Width and nearer end are relative to the weight, or to the largest one if it is 0. Steady is where ${called(view.summary)} is nowhere worse by more than ${number(curve.drop || 0, 2)}.`,
       s.left_out ? ` ${number(s.left_out)} further features are left out.` : null));
 }
 
-const steadyWords = (c) => (c.steady ? `${end(c.steady[0], -1)} to ${end(c.steady[1], 1)}` : dash(null));
+const between = ([low, high], places) => `${low == null ? `${MINUS}\u221e` : even(low, places)} to ${high == null ? "\u221e" : even(high, places)}`;
+// Of a table: as many decimals everywhere.
+const share = (x) => (x == null ? "\u221e" : `${even(100 * x, 3)} %`);
 
 const end = (x, sign) => (x == null ? (sign < 0 ? `${MINUS}\u221e` : "\u221e") : number(x, 5));
 const percent = (x) => (x == null ? "\u221e" : `${number(100 * x, 3)} %`);

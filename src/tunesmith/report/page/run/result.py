@@ -93,7 +93,8 @@ def _are_inputs(value: Mapping[str, Any]) -> bool:
     return (
         _are_texts(value.get("metrics") or ["bleu"])
         and isinstance(value.get("prune") or "", str)
-        and isinstance(value.get("work_dir") or "", str)
+        and all(isinstance(value.get(key) or "", str) for key in ("work_dir", "date"))
+        and _are_texts(value.get("command") or [])
         and all(_are_files(value.get(which) or {}) for which in ("tune", "dev", "test"))
     )
 

@@ -1,0 +1,46 @@
+"""Pages of the site in a browser: light and dark, wide and narrow, with keyboard and reader."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.docs.blocks import ROOT
+from tests.helpers.report.browser import browser, violations, why_not
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(why_not() is not None, reason=f"no browser: {why_not()}"),
+]
+#: The landing page, a how-to, a tutorial, the page of an object, and results.
+PAGES = (
+    *("index.html", "recipes.html", "tutorials/speech.html"),
+    *("api/tunesmith.MERT.html", "results/index.html"),
+)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-q", "-b", "html", str(ROOT / "docs"), str(out)]
+    subprocess.run(command, check=True, capture_output=True)
+    return out
+
+
+def test_pages_can_be_read(site: Path) -> None:
+    with browser() as window:
+        for page in PAGES:
+            for width in (1280, 400):
+                for is_dark in (False, True):
+                    window.size(width, 900)
+                    window.dark(is_dark)
+                    window.open(site / page)
+                    assert window.run("return document.documentElement.scrollWidth") <= width
+                    told = violations(window)
+                    serious = [one for one in told if one[0] in {"serious", "critical"}]
+                    assert not serious, (page, width, is_dark, serious)
+                    if page == "index.html":
+                        assert told == []
