@@ -11,6 +11,8 @@ from typing import Any
 
 from numba import config, cuda
 
+from tunesmith.kernels.device_cache import DeviceKernelCache
+
 #: Whether kernels run in the simulator, on the processor.
 SIMULATED = bool(config.ENABLE_CUDASIM)
 #: Threads that find the envelope of one group, or its winner.
@@ -39,8 +41,12 @@ def on_device(function: Any) -> Any:
 
 
 def device_kernel(function: Any) -> Any:
-    """Compile a kernel."""
-    return cuda.jit(function)
+    """Compile a kernel, and keep the machine code on disk."""
+    dispatcher = cuda.jit(function)
+    if not SIMULATED:
+        # What ``cache=True`` does, with our own cache in place of numba-cuda's.
+        dispatcher._cache = DeviceKernelCache(dispatcher)
+    return dispatcher
 
 
 # A product and a sum must round as on the processor, where winners are compared bit by bit; the
