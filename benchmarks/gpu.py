@@ -203,8 +203,13 @@ def kernels_of(own: Batches, count: int) -> None:
     from tunesmith.inference.lists.device import batches as b
 
     rooms = own._room // b.CHUNK, own._room // b.PART
+    are_many = own.groups * count > b.BLOCKS
     grids = {
-        "envelopes": (own.groups, count, b.GROUP_THREADS),
+        "many envelopes" if are_many else "envelopes": (
+            own.groups,
+            count,
+            b.WARP_THREADS if are_many else b.GROUP_THREADS,
+        ),
         "chunks": (rooms[0], count, b.CHUNK // 2),
         **{f"merge {k}": (-(-own._room // b.EACH), count, b.EACH) for k in range(own._passes)},
         "add": (rooms[1], count, b.PART),

@@ -17,6 +17,8 @@ from tunesmith.kernels.device_cache import DeviceKernelCache
 SIMULATED = bool(config.ENABLE_CUDASIM)
 #: Threads that find the envelope of one group, or its winner.
 GROUP_THREADS = 2 if SIMULATED else 64
+#: Threads that find the envelope of one group where there are very many: one warp.
+WARP_THREADS = 2 if SIMULATED else 32
 #: Threads that follow the statistics of one line.
 LINE_THREADS = 2 if SIMULATED else 512
 #: Breakpoints of a part of a line, and threads that judge it.
@@ -67,9 +69,8 @@ else:
         return libdevice.dmul_rn(a, b)  # type: ignore[no-any-return]
 
 
-#: Whether a block that is one warp compares numbers in registers; the simulator cannot.
-SHUFFLES = False
-WARP, ALL_LANES = 32, 0xFFFFFFFF
+#: The lanes of a warp.
+ALL_LANES = 0xFFFFFFFF
 
 
 @on_device
