@@ -26,7 +26,7 @@ from tunesmith.data.candidates import CandidateSet, Texts
 from tunesmith.data.features import Features
 from tunesmith.data.synthetic import synthetic
 from tunesmith.inference.hypotheses import Direction, Point
-from tunesmith.inference.lists.device import launching
+from tunesmith.inference.lists.device import batches, launching
 from tunesmith.inference.lists.device.batches import Batches
 from tunesmith.inference.lists.device.hypotheses import DeviceHypotheses
 from tunesmith.inference.lists.hypotheses import ListHypotheses
@@ -41,6 +41,9 @@ from tunesmith.search.space.space import Space
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.mert.mert import MERT
 
+#: Files that the lines are added to.
+results: list[Path] = []
+
 
 def main() -> None:
     """Measure and print."""
@@ -53,9 +56,15 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs=3, default=(1000, 500, 1000))
     parser.add_argument("--repeats", type=int, default=3, help="runs of MERT on the GPU")
     parser.add_argument("--plain", action="store_true", help="launch by numba-cuda alone")
+    parser.add_argument("--blocks", type=int, help="blocks above which a group has one warp")
+    parser.add_argument("--results", type=Path, help="a file that lines are added to")
     options = parser.parse_args()
     if options.plain:
         launching.DIRECT = False
+    if options.blocks is not None:
+        batches.BLOCKS = options.blocks
+    if options.results:
+        results.append(options.results)
     tuning = tiled(of_arrays(options.arrays) if options.arrays else of_lists(options), options.tile)
     size, features = len(tuning.candidates), len(tuning.names)
     say("set", candidates=size, groups=tuning.groups, features=features)
@@ -64,6 +73,7 @@ def main() -> None:
         "mert": mert,
         "cpu": on_processor,
         "kernels": kernels,
+        "envelopes": envelopes,
         "equal": equal,
         "beginning": beginning,
         "queries": queries,
@@ -77,8 +87,12 @@ def main() -> None:
 
 
 def say(what: str, **numbers: Any) -> None:
-    """Print a line that programs can read."""
-    print(json.dumps({"what": what, **numbers}), flush=True)
+    """Print a line that programs can read, and add it to the results."""
+    line = json.dumps({"what": what, **numbers}, ensure_ascii=False)
+    print(line, flush=True)
+    for path in results:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(line + "\n")
 
 
 def of_lists(options: argparse.Namespace) -> TuningSet:
@@ -88,10 +102,10 @@ def of_lists(options: argparse.Namespace) -> TuningSet:
 
 def of_arrays(path: Path) -> TuningSet:
     """Make a set of arrays, without texts."""
-    held = np.load(path)
-    rows, start = held["X"].astype(np.float64), held["start"].astype(np.int64)
-    stats = held["stats"].astype(np.int32)
-    return made(rows, start, stats, tuple(held["names"].tolist()))
+    arrays = np.load(path)
+    rows, start = arrays["X"].astype(np.float64), arrays["start"].astype(np.int64)
+    stats = arrays["stats"].astype(np.int32)
+    return made(rows, start, stats, tuple(arrays["names"].tolist()))
 
 
 def made(rows: Any, start: Any, stats: Any, names: tuple[str, ...]) -> TuningSet:
@@ -196,6 +210,19 @@ def kernels(
     say("memory", used_GB=(total - free) / 1e9)
 
 
+def envelopes(options: argparse.Namespace, tuning: TuningSet) -> None:
+    """Search 70 lines a few times, for a profiler of the GPU; say what has to be read."""
+    hypotheses = DeviceHypotheses(tuning)
+    weights, directions = probes(tuning, 5)
+    points = [hypotheses.point(w) for w in weights]
+    pairs = [(p, d) for p in points for d in directions]
+    search = LineSearch(Space.free(tuning.names))
+    for _ in range(5):
+        search.steps(hypotheses, pairs)
+    arrays = 8 * len(tuning.candidates) * (len(points) + len(directions))
+    say("envelopes", lines=len(pairs), bytes_of_arrays=arrays)
+
+
 def kernels_of(own: Batches, count: int) -> None:
     """Measure each kernel of the search that was made last."""
     from numba import cuda
@@ -203,8 +230,13 @@ def kernels_of(own: Batches, count: int) -> None:
     from tunesmith.inference.lists.device import batches as b
 
     rooms = own._room // b.CHUNK, own._room // b.PART
+    are_many = own.groups * count > b.BLOCKS
     grids = {
-        "envelopes": (own.groups, count, b.GROUP_THREADS),
+        "many envelopes" if are_many else "envelopes": (
+            own.groups,
+            count,
+            b.WARP_THREADS if are_many else b.GROUP_THREADS,
+        ),
         "chunks": (rooms[0], count, b.CHUNK // 2),
         **{f"merge {k}": (-(-own._room // b.EACH), count, b.EACH) for k in range(own._passes)},
         "add": (rooms[1], count, b.PART),
@@ -436,6 +468,7 @@ def tuned(options: argparse.Namespace, tuning: TuningSet, name: str, repeats: in
             seconds = time.perf_counter() - begun
             say(
                 f"mert {name} {k}",
+                candidates=len(tuning.candidates),
                 seconds=seconds,
                 searches=outcome.line_searches,
                 bleu=tuning.score_at(outcome.weights),

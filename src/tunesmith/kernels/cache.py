@@ -84,7 +84,7 @@ class KernelCache(_Cache):  # type: ignore[misc]
         for path in current_folder().glob(f"{self._stem()}-*{SUFFIX}"):
             path.unlink(missing_ok=True)
 
-    def load_overload(self, sig: Any, target_context: Any) -> CompileResult | None:
+    def load_overload(self, sig: Any, target_context: Any) -> Any | None:
         """Return the version for a signature; None if it must be compiled."""
         target_context.refresh()
         if not self._is_enabled:
@@ -95,26 +95,41 @@ class KernelCache(_Cache):  # type: ignore[misc]
             self._begun[str(sig)] = key
             return None
         try:
-            loaded = CompileResult._rebuild(target_context, *pickle.loads(payload))
+            loaded = self._rebuild(target_context, payload)
         except (pickle.UnpicklingError, AttributeError, ImportError, TypeError, ValueError):
             self._begun[str(sig)] = key
             return None
         KernelCache.loaded += 1
         return loaded
 
-    def save_overload(self, sig: Any, data: CompileResult) -> None:
+    def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a version that was just compiled, if the folder can be written."""
-        # What points into the memory of this process means nothing to another.
-        if not self._is_enabled or data.lifted or data.library.has_dynamic_globals:
+        if not self._is_enabled or not self._can_be_kept(data):
             return
         # A constant that was changed meanwhile may or may not be in the code.
         key = self._key(sig, data.codegen)
         if not key or self._begun.pop(str(sig), None) != key:
             return
         if is_writable():
-            _write(self._path(key), key, dumps(data._reduce()))
+            _write(self._path(key), key, self._reduced(data))
         else:
             _warn(cache_folder())
+
+    # What other compilers do otherwise.
+
+    def _can_be_kept(self, data: Any) -> bool:
+        """Tell whether nothing points into the memory of this process."""
+        return not data.lifted and not data.library.has_dynamic_globals
+
+    def _reduced(self, data: Any) -> bytes:
+        reduced: bytes = dumps(data._reduce())
+        return reduced
+
+    def _rebuild(self, target_context: Any, payload: bytes) -> Any:
+        return CompileResult._rebuild(target_context, *pickle.loads(payload))
+
+    def _compiler(self) -> str:
+        return compiler()
 
     def _key(self, sig: Any, codegen: Any) -> str:
         """Return everything that the machine code depends on; nothing if that cannot be told."""
@@ -124,7 +139,7 @@ class KernelCache(_Cache):  # type: ignore[misc]
         arguments = getattr(sig, "args", sig)
         described = ", ".join(map(_type_name, arguments))
         where = " ".join(map(str, codegen.magic_tuple()))
-        return f"{self._stem()}({described})\n{made_of}\n{compiler()}\n{where}\n"
+        return f"{self._stem()}({described})\n{made_of}\n{self._compiler()}\n{where}\n"
 
     def _stem(self) -> str:
         function = self._kernel.py_func

@@ -8,11 +8,18 @@ matrix, the axes are the same changes of the model scores.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from tunesmith.arrays import Floats, Ints
 from tunesmith.inference.hypotheses import Axes
 from tunesmith.kernels import kernel
+from tunesmith.parallel.local import map_pieces, pieces_of
+
+#: Given a variable and which candidates (what an array is indexed with), returns their scores.
+RowOf = Callable[[int, Any], Floats]
 
 #: More variables than this have no axes: each is a line that takes a pass over all features.
 MOST_AXES = 50
@@ -22,12 +29,27 @@ MOST_NUMBERS = 5_000_000
 NOTHING = 1e-10
 #: Differences below this share of the largest value are rounding.
 ROUNDING = 1e-12
+#: Candidates whose numbers stay in the processor's cache while all variables pass.
+BLOCK = 512
 #: Sweeps of the method of Jacobi at most; it takes about 6.
 SWEEPS = 50
 
 
 def axes_of(rows: Floats, start: Ints) -> Axes:
     """Return the axes of variables, from the scores that each gives to all candidates.
+
+    Parameters
+    ----------
+    rows : float64[V, N]
+        What each variable changes in the model scores of the candidates.
+    start : int64[S + 1]
+        Where groups begin.
+    """
+    return axes_of_rows(lambda v, chosen: rows[v, chosen], len(rows), start)
+
+
+def axes_of_rows(row_of: RowOf, count: int, start: Ints) -> Axes:
+    """Return the axes of variables, whose rows are made when they are needed.
 
     Two scatters of the scores within groups are made diagonal together: their covariance, and
     that of their directions alone, whatever the lengths (which outliers cannot spoil).
@@ -37,21 +59,22 @@ def axes_of(rows: Floats, start: Ints) -> Axes:
 
     Parameters
     ----------
-    rows : float64[V, N]
-        What each variable changes in the model scores of the candidates.
+    row_of
+        Given a variable and which candidates, returns what it changes in their model scores.
+    count
+        How many variables there are.
     start : int64[S + 1]
         Where groups begin.
     """
-    centred, scale = _standardised(rows, start)
+    centred, scale = _standardised(row_of, count, start)
     correlation = _scatter(centred, np.ones(centred.shape[1]))
     variances, vectors = eigenvectors(correlation)
     matters = variances > NOTHING * variances.max(initial=0.0)
-    whitening = (vectors[:, matters] / np.sqrt(variances[matters])).T
-    independent = np.einsum("av,vn->an", whitening, centred)
-    lengths = np.square(independent).sum(axis=0)
+    whitening = np.ascontiguousarray((vectors[:, matters] / np.sqrt(variances[matters])).T)
+    independent, lengths = _whitened(whitening, centred)
     shares = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
     _, rotation = eigenvectors(_scatter(independent, shares))
-    skews = rotation.T @ (independent * lengths).sum(axis=1)
+    skews = rotation.T @ np.array(map_pieces(lambda row: (row * lengths).sum(), [*independent]))
     rotation *= np.where(skews < 0.0, -1.0, 1.0)
     axes = rotation.T @ whitening
     with np.errstate(invalid="ignore"):
@@ -61,40 +84,63 @@ def axes_of(rows: Floats, start: Ints) -> Axes:
 
 def correlations(rows: Floats, start: Ints) -> Floats:
     """Return the correlations within groups [V, V]; 0 with what is the same in every group."""
-    centred, _ = _standardised(rows, start)
-    matrix: Floats = _scatter(centred, np.ones(centred.shape[1]))
-    return matrix
+    centred, _ = _standardised(lambda v, chosen: rows[v, chosen], len(rows), start)
+    return _scatter(centred, np.ones(centred.shape[1]))
 
 
-def _standardised(rows: Floats, start: Ints) -> tuple[Floats, Floats]:
+def _standardised(row_of: RowOf, count: int, start: Ints) -> tuple[Floats, Floats]:
     """Return differences from the groups' means in units of their deviation, and these units.
 
     What does not vary within groups is 0, and its unit infinite.
     """
-    rows, start = _some(rows, start)
-    centred = rows - np.repeat(_means(rows, start), np.diff(start), axis=1)
-    largest = np.abs(centred).max(axis=1, initial=0.0)
-    scale = np.where(largest > ROUNDING * np.abs(rows).max(axis=1, initial=0.0), largest, np.inf)
-    centred /= scale[:, None]  # first, so that no square overflows
-    sizes = np.sqrt(np.square(centred).mean(axis=1))
-    sizes[sizes == 0.0] = np.inf
-    return centred / sizes[:, None], scale * sizes
+    chosen, start = _some(count, start)
+    groups = np.diff(start)
+    centred = np.empty((count, start[-1]))
+
+    def standardise(v: int) -> float:
+        row, out = row_of(v, chosen), centred[v]
+        means = np.add.reduceat(row, start[:-1]) / groups
+        np.subtract(row, np.repeat(means, groups), out=out)
+        largest = np.abs(out).max(initial=0.0)
+        if largest <= ROUNDING * np.abs(row).max(initial=0.0):
+            largest = np.inf
+        out /= largest  # first, so that no square overflows
+        size = np.sqrt(np.square(out).mean()) or np.inf
+        out /= size
+        return float(largest * size)
+
+    return centred, np.array(map_pieces(standardise, range(count)))
 
 
-def _some(rows: Floats, start: Ints) -> tuple[Floats, Ints]:
-    """Return all candidates, or those of every k-th group of a very large set."""
-    step = -(-rows.size // MOST_NUMBERS)
+def _some(count: int, start: Ints) -> tuple[Any, Ints]:
+    """Return which candidates are looked at, and where their groups begin.
+
+    All of them, or those of every k-th group of a very large set.
+    """
+    step = -(-count * int(start[-1]) // MOST_NUMBERS)
     if step <= 1:
-        return rows, start
+        return slice(None), start
     groups = np.arange(0, len(start) - 1, step)
     sizes = np.diff(start)[groups]
     chosen = np.concatenate([np.arange(start[g], start[g + 1]) for g in groups])
-    return np.ascontiguousarray(rows[:, chosen]), np.concatenate([[0], np.cumsum(sizes)])
+    return chosen, np.concatenate([[0], np.cumsum(sizes)])
 
 
-def _means(rows: Floats, start: Ints) -> Floats:
-    means: Floats = np.add.reduceat(rows, start[:-1], axis=1) / np.diff(start)
-    return means
+def _scatter(rows: Floats, weights: Floats) -> Floats:
+    """Return the mean over candidates of weight × row × rowᵀ."""
+    products = np.empty((len(rows), len(rows)))
+    map_pieces(lambda i: _multiply_with(rows, weights, i, products), range(len(rows)))
+    return products
+
+
+def _whitened(whitening: Floats, rows: Floats) -> tuple[Floats, Floats]:
+    """Return whitening × rows, and the sum of squares of each column."""
+    independent, lengths = np.empty((len(whitening), rows.shape[1])), np.empty(rows.shape[1])
+    map_pieces(
+        lambda run: _whiten(whitening, rows, run.start, run.stop, independent, lengths),
+        pieces_of(rows.shape[1]),
+    )
+    return independent, lengths
 
 
 def eigenvectors(matrix: Floats) -> tuple[Floats, Floats]:
@@ -111,18 +157,46 @@ def eigenvectors(matrix: Floats) -> tuple[Floats, Floats]:
 
 
 @kernel
-def _scatter(rows: Floats, weights: Floats) -> Floats:
-    """Return the mean over candidates of weight × row × rowᵀ."""
-    size, count = rows.shape
-    products = np.empty((size, size))
-    for i in range(size):
-        for j in range(i + 1):
-            total = 0.0
-            for n in range(count):
-                total += weights[n] * rows[i, n] * rows[j, n]
-            products[i, j] = total / count
-            products[j, i] = products[i, j]
-    return products
+def _multiply_with(rows: Floats, weights: Floats, i: int, products: Floats) -> None:
+    """Fill the elements of the scatter that row i has with itself and the rows before it.
+
+    Each is one sum in the order of the candidates, and the next addition waits for the last one:
+    so four are added up side by side.
+    """
+    count = rows.shape[1]
+    for j in range(0, i + 1, 4):
+        others = min(j + 1, i), min(j + 2, i), min(j + 3, i)
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0
+        for n in range(count):
+            value = weights[n] * rows[i, n]
+            a += value * rows[j, n]
+            b += value * rows[others[0], n]
+            c += value * rows[others[1], n]
+            d += value * rows[others[2], n]
+        products[i, j] = products[j, i] = a / count
+        products[i, others[0]] = products[others[0], i] = b / count
+        products[i, others[1]] = products[others[1], i] = c / count
+        products[i, others[2]] = products[others[2], i] = d / count
+
+
+@kernel
+def _whiten(
+    whitening: Floats, rows: Floats, begin: int, end: int, independent: Floats, lengths: Floats
+) -> None:
+    """Fill some columns of whitening × rows, and their sums of squares."""
+    for first in range(begin, end, BLOCK):
+        last = min(first + BLOCK, end)
+        for n in range(first, last):
+            lengths[n] = 0.0
+        for a in range(whitening.shape[0]):
+            for n in range(first, last):
+                independent[a, n] = 0.0
+            for v in range(whitening.shape[1]):
+                factor = whitening[a, v]
+                for n in range(first, last):
+                    independent[a, n] += factor * rows[v, n]
+            for n in range(first, last):
+                lengths[n] += independent[a, n] * independent[a, n]
 
 
 @kernel

@@ -15,7 +15,7 @@ from tunesmith.arrays import Floats, Ids, Ints, Stats
 from tunesmith.data.candidates import CandidateSet, Texts
 from tunesmith.data.memory import own_pages
 from tunesmith.inference.hypotheses import Axes, Direction, Envelope, Expectation, Line, Point
-from tunesmith.inference.lists.axes import MOST_AXES, axes_of
+from tunesmith.inference.lists.axes import MOST_AXES, axes_of_rows
 from tunesmith.inference.lists.batch import Breakpoints, Lines, Slopes, breakpoints, runs_of
 from tunesmith.inference.lists.envelope import winners_of
 from tunesmith.inference.lists.expectation import (
@@ -164,11 +164,16 @@ class ListHypotheses:
         if not 1 < len(dense) <= MOST_AXES:
             return None
         basis = np.array([directions[k].vector(len(self.names))[:count] for k in dense])
-        # Products with one feature at a time: no bit depends on the number of threads.
-        rows = np.zeros((len(dense), self.features.candidates))
-        for v, d in zip(*np.nonzero(basis), strict=True):
-            rows[v] += basis[v, d] * self.features.dense[d]
-        axes = axes_of(rows, self.start)
+
+        def row_of(v: int, chosen: Any) -> Floats:
+            # Products with one feature at a time: no bit depends on the number of threads.
+            first, *others = np.flatnonzero(basis[v])
+            row: Floats = basis[v, first] * self.features.dense[first][chosen]
+            for d in others:
+                row += basis[v, d] * self.features.dense[d][chosen]
+            return row
+
+        axes = axes_of_rows(row_of, len(dense), self.start)
         if not len(axes.vectors):
             return None
         vectors, duals = (np.zeros((len(axes.vectors), len(directions))) for _ in range(2))

@@ -63,9 +63,15 @@ def test_points(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_best_steps_are_those_of_the_processor(seed: int) -> None:
+@pytest.mark.parametrize("are_many", [False, True])
+def test_best_steps_are_those_of_the_processor(
+    seed: int, are_many: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tunesmith.inference.lists.device import batches
     from tunesmith.inference.lists.device.hypotheses import DeviceHypotheses
 
+    if are_many:
+        monkeypatch.setattr(batches, "BLOCKS", 0)
     rng = np.random.default_rng(seed)
     tuning = tuning_of(rng)
     weights = rng.standard_normal(len(tuning.names))

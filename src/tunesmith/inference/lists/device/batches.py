@@ -34,6 +34,7 @@ from tunesmith.inference.lists.device.compiling import (
     SIMULATED,
     SPAN,
     SUM_THREADS,
+    WARP_THREADS,
 )
 from tunesmith.inference.lists.device.launching import Launch, Pair
 from tunesmith.metrics.scored import ScoredCandidates
@@ -44,6 +45,9 @@ POINTS, WAYS = (4, 2) if SIMULATED else (32, 48)
 LINES = 128
 #: Columns of what is asked of a line, and numbers of a formula.
 ASKED, FORMULA = 8, 6
+#: Blocks that a large GPU works on at once (132 processors with 32 each). Where there are more,
+#: others wait for a thread that waits for others: smaller blocks are faster.
+BLOCKS = 132 * 32
 #: Breakpoints of a line, for each group, that there is room for at first.
 ROOM = 8
 #: Threads of a block where each has one number.
@@ -494,12 +498,13 @@ class Batches:
         self._ask.here[:lines, : ask.shape[1]] = ask
         self._ask.send(lines)
         self._count.clear(lines)
+        are_many = lines * self.groups > BLOCKS
         self._launch(
-            "envelopes",
-            envelopes.find_envelopes,
+            "many envelopes" if are_many else "envelopes",
+            envelopes.find_many_envelopes if are_many else envelopes.find_envelopes,
             *(self._scores, self._rows, self._start, self._winners, self._ask.there),
             *(first, count, *sides),
-        )(self.groups, lines, GROUP_THREADS)
+        )(self.groups, lines, WARP_THREADS if are_many else GROUP_THREADS)
         chunks = self._room // CHUNK
         self._launch("chunks", sorting.sort_chunks, count, *sides)(chunks, lines, CHUNK // 2)
         for k in range(self._passes):

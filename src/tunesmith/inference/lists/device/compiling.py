@@ -11,10 +11,14 @@ from typing import Any
 
 from numba import config, cuda
 
+from tunesmith.kernels.device_cache import DeviceKernelCache
+
 #: Whether kernels run in the simulator, on the processor.
 SIMULATED = bool(config.ENABLE_CUDASIM)
 #: Threads that find the envelope of one group, or its winner.
 GROUP_THREADS = 2 if SIMULATED else 64
+#: Threads that find the envelope of one group where there are very many: one warp.
+WARP_THREADS = 2 if SIMULATED else 32
 #: Threads that follow the statistics of one line.
 LINE_THREADS = 2 if SIMULATED else 512
 #: Breakpoints of a part of a line, and threads that judge it.
@@ -39,8 +43,12 @@ def on_device(function: Any) -> Any:
 
 
 def device_kernel(function: Any) -> Any:
-    """Compile a kernel."""
-    return cuda.jit(function)
+    """Compile a kernel, and keep the machine code on disk."""
+    dispatcher = cuda.jit(function)
+    if not SIMULATED:
+        # What ``cache=True`` does, with our own cache in place of numba-cuda's.
+        dispatcher._cache = DeviceKernelCache(dispatcher)
+    return dispatcher
 
 
 # A product and a sum must round as on the processor, where winners are compared bit by bit; the
@@ -61,9 +69,8 @@ else:
         return libdevice.dmul_rn(a, b)  # type: ignore[no-any-return]
 
 
-#: Whether a block that is one warp compares numbers in registers; the simulator cannot.
-SHUFFLES = False
-WARP, ALL_LANES = 32, 0xFFFFFFFF
+#: The lanes of a warp.
+ALL_LANES = 0xFFFFFFFF
 
 
 @on_device
