@@ -64,6 +64,8 @@ MEMBERS = {
     "tunesmith.RankingMetric": "of",
     "tunesmith.RankingTask": "values",
     "tunesmith.Fused": "scores, to_dict",
+    "tunesmith.Vote": "threshold, plateau, predict, scores, to_dict",
+    "tunesmith.ClassMetric": "of",
     "tunesmith.TuningSet": "total, score, oracle",
     "tunesmith.Metric": "stats, score, gain, details, signature",
     "tunesmith.SentenceBLEU": "sentence_scores, ngram_counts",

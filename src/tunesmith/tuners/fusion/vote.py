@@ -74,6 +74,14 @@ class Vote:
         What there is without tuning.
     verdict
         Of rows that were not tuned on, against equal weights.
+    rows
+        How many were tuned on.
+    seed, seconds
+        Of the random numbers, and how long it took.
+    warnings
+        What to be careful about.
+    signature
+        What has to be known to run the same again.
     """
 
     metric: str

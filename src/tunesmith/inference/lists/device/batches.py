@@ -435,6 +435,9 @@ class Batches:
             if not self._enlarge(int(replies[:, 0].max())):
                 break
         k = self.statistics
+        # What nobody asked for, or what no interval has, is whatever was in memory.
+        replies[replies[:, 1] < 0, 4:] = 0.0
+        replies[ask[:, 5] < 0, 4 + k :] = 0.0
         totals, moved = self._whole(replies[:, 4 : 4 + k]), self._whole(replies[:, 4 + k :])
         numbers, ends = replies[:, 1].astype(int).tolist(), replies[:, 2:4].tolist()
         return [
