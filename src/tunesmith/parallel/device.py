@@ -19,8 +19,8 @@ from tunesmith.progress import tell
 DEVICES = ("cpu", "cuda", "auto")
 VARIABLE = "TUNESMITH_DEVICE"
 #: Candidates below which the processor is done before a GPU is. MERT with 20 restarts took 16 cores
-#: 31 µs for each of 678,225 candidates (6 s for 200,000), and an H200 1.4; the GPU's kernels are
-#: compiled in 5 s, the first time.
+#: 7.7 µs for each of 678,225 candidates (1.5 s for 200,000), and an H200 1.0, after a second in
+#: which it starts and loads its kernels.
 LEAST_CANDIDATES = 200_000
 
 _device: ContextVar[str | None] = ContextVar("device", default=None)
