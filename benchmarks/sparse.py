@@ -24,7 +24,7 @@ from common import announce, arguments, interleaved
 from tunesmith.data.candidates import CandidateSet, pack_texts
 from tunesmith.data.features import Features
 from tunesmith.inference.hypotheses import Direction
-from tunesmith.inference.lists.batch import Lines, Slopes
+from tunesmith.inference.lists.batch import LineBatch, Slopes
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.search.line.batch import LineSearch
 from tunesmith.search.space.space import Space
@@ -45,7 +45,7 @@ class Written(ListHypotheses):
         rows, values = self.features.column(int(direction.features[0]))
         slopes = np.zeros(self.features.candidates)
         slopes[rows] = values
-        return Lines(Slopes.of(slopes[None], self.start), 0)
+        return LineBatch(Slopes.of(slopes[None], self.start), 0)
 
 
 def lists(groups: int, size: int, width: int, on: int) -> ts.TuningSet:

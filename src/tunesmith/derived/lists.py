@@ -96,7 +96,7 @@ def _bare(candidates: CandidateSet, rows: Ints) -> CandidateSet:
 
 @DERIVED.register("vote")
 @dataclass(frozen=True)
-class Vote(Derived):
+class VoteShare(Derived):
     r"""The share of the group that gives the same answer; 0 where a text has none.
 
     The answer is the text without case and punctuation, the last-line so, the last number, the

@@ -13,7 +13,7 @@ UNKNOWN = frozenset({"<unk>", "<UNK>", "[UNK]", "UNK", "⁇", "<unknown>"})
 
 
 @DERIVED.register("words")
-class Words(OfWords):
+class WordCount(OfWords):
     """How many words a text has."""
 
     def of_word(self, word: str) -> int:

@@ -21,7 +21,7 @@ from tunesmith.hiero.grammar.grammar import Grammar, Nonterminal, Rule
 
 
 @dataclass(frozen=True)
-class Step:
+class TraceStep:
     """A rule where it is applied.
 
     Attributes
@@ -52,7 +52,7 @@ class Trace:
         Places of words of the sentence and of the translation that go together, ascending.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[TraceStep, ...]
     links: tuple[tuple[int, int], ...]
 
     @property
@@ -126,7 +126,7 @@ class Tracer:
         size = len(self._words) - 2 * self._shift
         within = [[min(max(k - self._shift, 0), size) for k in span] for span in spans]
         steps = tuple(
-            Step(rule, begin, end, tail)
+            TraceStep(rule, begin, end, tail)
             for rule, (begin, end), tail in zip(rules, within, tails, strict=True)
         )
         links = _links(rules, spans, tails, self._is_said)

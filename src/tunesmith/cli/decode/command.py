@@ -12,7 +12,12 @@ import typer
 
 from tunesmith.cli.app import Session
 from tunesmith.cli.decode.inputs import Block, blocks_of, shown
-from tunesmith.cli.decode.outputs import Lines, forest_writer_of, list_writer_of, write_forests
+from tunesmith.cli.decode.outputs import (
+    OutputLines,
+    forest_writer_of,
+    list_writer_of,
+    write_forests,
+)
 from tunesmith.cli.options.common import Strict, check_not_read, names_of, one_standard_input
 from tunesmith.cli.options.derived import check_underived
 from tunesmith.cli.options.forests import Memory, Pruning, check_size, set_memory
@@ -167,7 +172,9 @@ def run(
     with contextlib.ExitStack() as stack:
         traces = None if trace is None else stack.enter_context(writing(trace))
         file = stack.enter_context(writing(out))
-        lines = Lines(decoder, held, nbest, unique is not False, list_writer, alignments, traces)
+        lines = OutputLines(
+            decoder, held, nbest, unique is not False, list_writer, alignments, traces
+        )
         for block in every:
             for line in lines.of(block):
                 file.write(line.encode() + b"\n")

@@ -82,7 +82,7 @@ def forest_writer_of(path: str, to: str | None) -> ForestFormat:
 
 
 @dataclass(frozen=True)
-class Lines:
+class OutputLines:
     """Makes the lines of some sentences.
 
     Attributes

@@ -53,7 +53,7 @@ class Slopes:
 
 
 @dataclass(frozen=True)
-class Lines:
+class LineBatch:
     """The lines of all candidates along one direction: a row of slopes."""
 
     slopes: Slopes

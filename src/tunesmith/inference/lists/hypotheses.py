@@ -16,7 +16,7 @@ from tunesmith.data.candidates import CandidateSet, Texts
 from tunesmith.data.memory import own_pages
 from tunesmith.inference.hypotheses import Axes, Direction, Envelope, Expectation, Line, Point
 from tunesmith.inference.lists.axes import MOST_AXES, axes_of_rows
-from tunesmith.inference.lists.batch import Breakpoints, Lines, Slopes, breakpoints, runs_of
+from tunesmith.inference.lists.batch import Breakpoints, LineBatch, Slopes, breakpoints, runs_of
 from tunesmith.inference.lists.envelope import winners_of
 from tunesmith.inference.lists.expectation import (
     Distribution,
@@ -98,7 +98,7 @@ class ListHypotheses:
         self._group = np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
         self._longest = int(np.diff(self.start).max(initial=0))
         self._last = threading.local()
-        self._recurring: dict[tuple[bytes, bytes], Lines] = {}
+        self._recurring: dict[tuple[bytes, bytes], LineBatch] = {}
 
     @cached_property
     def _dense(self) -> Slopes:
@@ -318,24 +318,24 @@ class ListHypotheses:
         np.add.at(values, place, np.concatenate(parts))
         return _Fired(rows, values, 1.0)
 
-    def _lines(self, direction: Direction) -> Lines:
+    def _lines(self, direction: Direction) -> LineBatch:
         known = self._known(direction)
         if known is not None:
             return known
         # A search along a line is often followed by a step on it: a pass over the features
         # that need not be made twice. Each thread has its own, climbs run side by side.
-        cached_lines: tuple[Direction, Lines] | None = getattr(self._last, "lines", None)
+        cached_lines: tuple[Direction, LineBatch] | None = getattr(self._last, "lines", None)
         if cached_lines is None or cached_lines[0] is not direction:
             rows = self.features.dot(direction.vector(len(self.names))[None])
-            cached_lines = self._last.lines = direction, Lines(Slopes.of(rows, self.start), 0)
+            cached_lines = self._last.lines = direction, LineBatch(Slopes.of(rows, self.start), 0)
         return cached_lines[1]
 
-    def _known(self, direction: Direction) -> Lines | None:
+    def _known(self, direction: Direction) -> LineBatch | None:
         """Return the slopes along a direction if all climbs share them."""
         if len(direction.features) == 1 and direction.values[0] == 1.0:
             feature = int(direction.features[0])
             if feature < len(self.features.dense):
-                return Lines(self._dense, feature)
+                return LineBatch(self._dense, feature)
         return self._recurring.get(_key(direction)) if direction.recurs else None
 
     def _remember(self, directions: Sequence[Direction]) -> None:
@@ -352,7 +352,7 @@ class ListHypotheses:
         for row, direction in zip(rows, new.values(), strict=True):
             row[:] = self.features.dot(direction.vector(len(self.names)))
         slopes = Slopes.of(rows, self.start)
-        known.update({key: Lines(slopes, k) for k, key in enumerate(new)})
+        known.update({key: LineBatch(slopes, k) for k, key in enumerate(new)})
 
     def deviation(self, point: Point) -> float:
         """Return the pooled standard deviation of the scores within groups."""

@@ -36,7 +36,7 @@ def read_letor(path: str | os.PathLike[str]) -> Rankings:
         A file in the format of LETOR and SVMlight, or of LightGBM with its ``.query`` file.
     """
     source = Source(path)
-    rows = _Rows(source.name)
+    rows = _LetorRows(source.name)
     for number, line in source.lines():
         rows.add(number, line)
     if not rows.grades:
@@ -89,7 +89,7 @@ def read_sizes(path: str, rows: int, data: str) -> tuple[list[int], FileDigest]:
     return sizes, source.digest("query-sizes")
 
 
-class _Rows:
+class _LetorRows:
     """What has been read."""
 
     def __init__(self, name: str) -> None:

@@ -28,7 +28,7 @@ from tunesmith.metrics.preparation import (
     text_by_text,
 )
 from tunesmith.metrics.wer.counting import batches, fill_edits, window
-from tunesmith.metrics.wer.normalisation import Normalisation, check_language, fillers_of
+from tunesmith.metrics.wer.normalisation import TextNormalisation, check_language, fillers_of
 from tunesmith.metrics.wer.transform import transform_of
 from tunesmith.registry import option
 
@@ -74,9 +74,9 @@ class ErrorRate(Metric):
             raise UsageError("by-word says what a transform is given; give one, or drop it")
 
     @functools.cached_property
-    def normalisation(self) -> Normalisation:
+    def normalisation(self) -> TextNormalisation:
         """What is done to texts before they are compared."""
-        return Normalisation(
+        return TextNormalisation(
             self.transform or None,
             self.by_word,
             self.lowercase,

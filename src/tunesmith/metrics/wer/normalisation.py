@@ -36,7 +36,7 @@ MOST_DIGITS = 15
 
 
 @dataclass(frozen=True)
-class Normalisation:
+class TextNormalisation:
     """What is done to texts before words or characters are compared, in this order.
 
     None of it but a transform looks beyond a word: it does the same to a text as to each of its
@@ -72,7 +72,7 @@ class Normalisation:
     @functools.cached_property
     def is_plain(self) -> bool:
         """Whether words are compared as they are."""
-        return self == Normalisation(of_characters=self.of_characters)
+        return self == TextNormalisation(of_characters=self.of_characters)
 
     @property
     def is_word_by_word(self) -> bool:
@@ -99,7 +99,7 @@ class Normalisation:
 
     @functools.cached_property
     def _is_transform_alone(self) -> bool:
-        return self == Normalisation(self.transform, self.by_word)
+        return self == TextNormalisation(self.transform, self.by_word)
 
     def _cleaned(self, text: str) -> list[str]:
         if self.lowercase:

@@ -19,7 +19,7 @@ GRID_RUNS, GRID_PARTS = 3, 10
 
 
 @dataclass(frozen=True)
-class Model:
+class RunModel:
     """A way to rank the documents of queries.
 
     Attributes
@@ -49,35 +49,37 @@ class Model:
 
 
 #: Makes a model of some queries.
-Maker = Callable[[Rankings, RankingMetric], Model]
+Maker = Callable[[Rankings, RankingMetric], RunModel]
 
 
-def equal_weights(rankings: Rankings, metric: RankingMetric) -> Model:
+def equal_weights(rankings: Rankings, metric: RankingMetric) -> RunModel:
     """Return the mean of scores from 0 to 1."""
     count = len(rankings.names)
-    return Model(np.full(count, 1.0 / count), Normalisation("min-max"))
+    return RunModel(np.full(count, 1.0 / count), Normalisation("min-max"))
 
 
-def reciprocal_ranks(rankings: Rankings, metric: RankingMetric) -> Model:
+def reciprocal_ranks(rankings: Rankings, metric: RankingMetric) -> RunModel:
     """Return reciprocal rank fusion as it was published: k = 60, all runs alike."""
-    return Model(np.ones(len(rankings.names)), Normalisation("reciprocal-rank"))
+    return RunModel(np.ones(len(rankings.names)), Normalisation("reciprocal-rank"))
 
 
-def best_run(rankings: Rankings, metric: RankingMetric) -> Model:
+def best_run(rankings: Rankings, metric: RankingMetric) -> RunModel:
     """Return the run that is the best by itself, the first among equals."""
     units = np.eye(len(rankings.names))
     nothing = Normalisation("none")
-    models = [Model(unit, nothing, name) for unit, name in zip(units, rankings.names, strict=True)]
+    models = [
+        RunModel(unit, nothing, name) for unit, name in zip(units, rankings.names, strict=True)
+    ]
     return max(models, key=lambda model: model.score(rankings, metric))
 
 
-def best_of_grid(rankings: Rankings, metric: RankingMetric) -> Model:
+def best_of_grid(rankings: Rankings, metric: RankingMetric) -> RunModel:
     """Return the best of all weights in tenths that add up to 1, after min-max."""
     normalisation = Normalisation("min-max")
     task = RankingTask(rankings, metric, normalisation)
     points = [*grid(len(rankings.names))]
     scores = [task.score_at(point) for point in points]
-    return Model(points[int(np.argmax(scores))], normalisation)
+    return RunModel(points[int(np.argmax(scores))], normalisation)
 
 
 def grid(count: int, parts: int = GRID_PARTS) -> Iterator[Floats]:

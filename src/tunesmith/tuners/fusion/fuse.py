@@ -26,7 +26,7 @@ from tunesmith.tasks.rankings import RankingTask
 from tunesmith.tuners.fitting.folds import LEAST, Folds
 from tunesmith.tuners.fitting.split import check_split
 from tunesmith.tuners.fitting.verdict import UNKNOWN, HeldOutKind, PairedStatistics, Verdict, judge
-from tunesmith.tuners.fusion.baselines import Model, makers
+from tunesmith.tuners.fusion.baselines import RunModel, makers
 from tunesmith.tuners.fusion.mix import Mix
 from tunesmith.tuners.fusion.weights import best_weights
 
@@ -265,13 +265,13 @@ def _check(rankings: Rankings, folds: int, test: Rankings | None) -> None:
 
 def _tuned(
     rankings: Rankings, metric: RankingMetric, kinds: Sequence[Normalisation], seed: int
-) -> tuple[Model, Mix | None]:
+) -> tuple[RunModel, Mix | None]:
     """Return the best model of some queries; folds of them choose the normalisation."""
     kind = kinds[0]
     if len(kinds) > 1:
         kind = _chosen(rankings, metric, kinds, seed)
     weights, mix = best_weights(RankingTask(rankings, metric, kind), seed)
-    return Model(weights, kind), mix
+    return RunModel(weights, kind), mix
 
 
 def _chosen(
@@ -300,7 +300,7 @@ class _Unseen:
     stats: dict[str, Stats]
     fold: Any = None
     on: HeldOutKind = "folds"
-    models: tuple[Model, ...] = ()
+    models: tuple[RunModel, ...] = ()
 
     def verdict(self, metric: RankingMetric) -> Verdict:
         """Compare the tuned weights with equal ones."""
@@ -316,8 +316,8 @@ def _unseen(
     kinds: Sequence[Normalisation],
     count: int,
     test: Rankings | None,
-    model: Model,
-    models: dict[str, Model],
+    model: RunModel,
+    models: dict[str, RunModel],
     seed: int,
 ) -> _Unseen:
     if test is not None:
@@ -355,12 +355,12 @@ def _depth(rankings: Rankings) -> int:
     return int(np.add.reduceat(there, rankings.start[:-1], axis=1).max(initial=0))
 
 
-def _entry(model: Model, names: Sequence[str]) -> dict[str, Any]:
+def _entry(model: RunModel, names: Sequence[str]) -> dict[str, Any]:
     weights = dict(zip(names, model.weights.tolist(), strict=True))
     return {"weights": weights, "normalisation": model.normalisation.to_dict()}
 
 
-def _shown(model: Model, kind: str) -> str | None:
+def _shown(model: RunModel, kind: str) -> str | None:
     if kind != "grid":
         return None
     return ", ".join(f"{weight:.1f}" for weight in model.weights)

@@ -24,7 +24,7 @@ DIGITS = 15
 
 
 @dataclass(frozen=True)
-class Curve:
+class MixCurve:
     """What each α between 0 and 1 scores.
 
     Attributes
@@ -73,7 +73,7 @@ class Mix:
         return np.array([round(1.0 - self.alpha, DIGITS), self.alpha])
 
 
-def curve_of(task: Mixable) -> Curve:
+def curve_of(task: Mixable) -> MixCurve:
     """Return the score of every mix of the two features of a task."""
     direction, start = Direction(np.arange(2), np.array([-1.0, 1.0]), "α"), np.array([1.0, 0.0])
     if isinstance(task, RankingTask):
@@ -88,7 +88,7 @@ def curve_of(task: Mixable) -> Curve:
     wide = np.flatnonzero(np.diff(ends) > NARROW)
     low, found = ends[:-1][wide], scores[wide]
     starts = np.append(True, found[1:] != found[:-1])
-    return Curve(low[starts][1:], found[starts])
+    return MixCurve(low[starts][1:], found[starts])
 
 
 def best_mix(task: Mixable) -> Mix:
@@ -104,7 +104,7 @@ def best_mix(task: Mixable) -> Mix:
     return Mix(float(alpha), score, float(ends[k]), float(ends[k + 1]), len(curve.edges))
 
 
-def _best_first(curve: Curve) -> Iterator[int]:
+def _best_first(curve: MixCurve) -> Iterator[int]:
     """Yield the intervals, the best and widest first; the first will do as a rule."""
     widths = np.diff(curve.ends)
     best = np.flatnonzero(curve.scores == curve.scores.max())

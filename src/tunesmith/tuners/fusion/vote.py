@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -289,10 +289,9 @@ def _unseen(
     folds = Folds.of(task.groups, count)
     empty = np.zeros((task.groups, task.stats.shape[1]), task.stats.dtype)
     stats = {name: empty.copy() for name in ("tuned", EQUAL, BEST)}
-    for k, (rest, held_out, part) in enumerate(folds.splits(task)):
+    splits = cast("Iterator[tuple[TuningSet, Ints, TuningSet]]", folds.splits(task))
+    for k, (rest, held_out, part) in enumerate(splits):
         progress("folds", k, count)
-        assert isinstance(rest, TuningSet)
-        assert isinstance(part, TuningSet)
         weights = {
             "tuned": best_weights(rest, seed, [*simple.values()])[0],
             EQUAL: simple[EQUAL],

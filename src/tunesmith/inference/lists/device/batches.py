@@ -56,7 +56,7 @@ EACH = 4 if SIMULATED else 256
 SHARE = 0.85
 
 
-class Best(NamedTuple):
+class BestInterval(NamedTuple):
     """The best interval of a line; number −1 if there is none."""
 
     number: int
@@ -409,7 +409,7 @@ class Batches:
         """Tell whether there may be no room for slopes beside some rows."""
         return len({row for row in rows if row >= self.dense}) >= self._ways - self.dense - 1
 
-    def best(self, ask: Floats, formula: Floats) -> list[Best]:
+    def best(self, ask: Floats, formula: Floats) -> list[BestInterval]:
         """Return the best interval of each line, and take the step to its middle where asked to.
 
         Parameters
@@ -441,7 +441,7 @@ class Batches:
         totals, moved = self._whole(replies[:, 4 : 4 + k]), self._whole(replies[:, 4 + k :])
         numbers, ends = replies[:, 1].astype(int).tolist(), replies[:, 2:4].tolist()
         return [
-            Best(number, low, high, total, after)
+            BestInterval(number, low, high, total, after)
             for number, (low, high), total, after in zip(numbers, ends, totals, moved, strict=True)
         ]
 

@@ -17,7 +17,7 @@ import numpy as np
 from tunesmith.arrays import Floats, Ints, Stats
 from tunesmith.errors import UsageError
 from tunesmith.inference.hypotheses import Direction, Envelope, Expectation, Line, Point
-from tunesmith.inference.lists.device.batches import Batches, Best, Move
+from tunesmith.inference.lists.device.batches import Batches, BestInterval, Move
 from tunesmith.inference.lists.device.compiling import AS_IT_IS
 from tunesmith.inference.lists.device.formulas import formula_of
 from tunesmith.inference.lists.device.meeting import Meetings
@@ -164,7 +164,7 @@ class DeviceHypotheses(ListHypotheses):
 
     def best_intervals(
         self, lines: Sequence[Line], reaches: Sequence[float], limits: Sequence[tuple[float, float]]
-    ) -> Sequence[Best] | None:
+    ) -> Sequence[BestInterval] | None:
         """Return the best interval of each line, or None if the processor has to score.
 
         Parameters
@@ -184,14 +184,14 @@ class DeviceHypotheses(ListHypotheses):
             (line, reach, limit, after)
             for line, reach, limit in zip(lines, reaches, limits, strict=True)
         ]
-        answers: Sequence[Best] = self._meetings.ask(self._best, questions)
+        answers: Sequence[BestInterval] = self._meetings.ask(self._best, questions)
         if after is not None and answers[0].number >= 0:
             (point, direction), best = lines[0], answers[0]
             step = 0.5 * (best.low + best.high)
             self._here.ahead = _Ahead(point.cache, direction, step, after, best.moved)
         return answers
 
-    def _best(self, many: Sequence[Question]) -> Sequence[Best]:
+    def _best(self, many: Sequence[Question]) -> Sequence[BestInterval]:
         formula = self._formula
         assert formula is not None
         return self._in_parts(lambda ask: self._batches.best(ask, formula), many)

@@ -37,7 +37,7 @@ def read_words(source: Source) -> Iterator[tuple[str, str, int | None]]:
             key, *rest = text.split(None, 1)
             yield key, "".join(rest), line
         return
-    reader = _Reader(source)
+    reader = _ArchiveReader(source)
     while not reader.is_over:
         key = reader.key()
         count = reader.number("<i", key)
@@ -52,13 +52,13 @@ def read_numbers(source: Source) -> Iterator[tuple[str, list[str], int | None]]:
             key, *values = text.split()
             yield key, values, line
         return
-    reader = _Reader(source)
+    reader = _ArchiveReader(source)
     while not reader.is_over:
         key = reader.key()
         yield key, [repr(reader.number("", key))], None
 
 
-class _Reader:
+class _ArchiveReader:
     """Reads the entries of a binary archive."""
 
     def __init__(self, source: Source) -> None:
