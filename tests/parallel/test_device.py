@@ -13,7 +13,13 @@ import tunesmith as ts
 from tunesmith.errors import UsageError
 from tunesmith.parallel import device as devices
 from tunesmith.parallel.choice import engine_of
-from tunesmith.parallel.device import check_cuda, current_device, is_demanded, takes_gpu
+from tunesmith.parallel.device import (
+    check_cuda,
+    current_device,
+    is_demanded,
+    say_that_a_gpu_searches,
+    takes_gpu,
+)
 from tunesmith.parallel.engine import working_on
 
 LARGE = devices.LEAST_CANDIDATES
@@ -71,9 +77,12 @@ def test_auto_takes_a_gpu_for_large_sets_and_says_so_once(
     messages: list[str] = []
     monkeypatch.setattr(devices, "tell", lambda text, is_detail: messages.append(text))
     assert not takes_gpu(LARGE - 1)
+    assert takes_gpu(LARGE)
+    with ts.device("cuda"):
+        say_that_a_gpu_searches()
     assert messages == []
-    assert takes_gpu(LARGE)
-    assert takes_gpu(LARGE)
+    say_that_a_gpu_searches()
+    say_that_a_gpu_searches()
     assert messages == [
         "a GPU searches the lists; --device cpu leaves them to the processor",
     ]

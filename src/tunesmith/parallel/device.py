@@ -75,12 +75,19 @@ def takes_gpu(candidates: int) -> bool:
         if not is_one_process:
             raise UsageError("a GPU is used by one process; drop --engine, or use --device cpu")
         return True
-    if candidates < LEAST_CANDIDATES or not is_one_process or why_no_cuda() is not None:
-        return False
-    if "gpu" not in _told:
+    return candidates >= LEAST_CANDIDATES and is_one_process and why_no_cuda() is None
+
+
+def say_that_a_gpu_searches() -> None:
+    """Tell once that a GPU is taken, if nobody asked for it."""
+    if current_device() == "auto" and "gpu" not in _told:
         _told.add("gpu")
         tell("a GPU searches the lists; --device cpu leaves them to the processor", is_detail=False)
-    return True
+
+
+def device_for(uses_device: bool) -> contextlib.AbstractContextManager[None]:
+    """Leave to the processor, within the block, what has nothing for a GPU to do."""
+    return device(None if uses_device else "cpu")
 
 
 def check_cuda() -> None:

@@ -10,7 +10,7 @@ from tunesmith.inference.examples import Examples
 from tunesmith.inference.lists.examples import ListExamples
 from tunesmith.inference.lists.hypotheses import ListHypotheses, best
 from tunesmith.metrics.scored import ScoredCandidates
-from tunesmith.parallel.device import takes_gpu
+from tunesmith.parallel.device import current_device, takes_gpu
 from tunesmith.tasks.base import Task
 
 
@@ -41,9 +41,12 @@ class TuningSet(ScoredCandidates, Task):
     def hypotheses(self) -> ListHypotheses:
         """Return what line searches and gradients ask: of a GPU, or of the processor."""
         if takes_gpu(len(self.candidates)):
+            from tunesmith.inference.lists.device.batches import Batches
             from tunesmith.inference.lists.device.hypotheses import DeviceHypotheses
 
-            return DeviceHypotheses(self)
+            # Where nobody asked for a GPU, a set that does not fit there is no error.
+            if current_device() == "cuda" or Batches.obstacle(self) is None:
+                return DeviceHypotheses(self)
         return ListHypotheses(self)
 
     def examples(self) -> Examples:

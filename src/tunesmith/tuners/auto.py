@@ -17,6 +17,7 @@ from tunesmith.interruption import SoFar, check, keep, whole_or_nothing
 from tunesmith.kernels.compiling import working_seconds
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.scored_forests import ForestOptions
+from tunesmith.parallel.device import device_for, is_demanded
 from tunesmith.progress import progress
 from tunesmith.registry import Texts, distinct_texts, option
 from tunesmith.search.space.space import Space
@@ -167,6 +168,11 @@ class Auto(Constrained, Remembering):
             quick = {name: one for name, one in members.items() if name in ON_FORESTS}
             if quick and not self.member:
                 members = quick
+        if is_demanded() and not any(member.uses_device for member in members.values()):
+            raise UsageError(
+                f"none of {', '.join(members)} searches on a GPU; drop --device cuda, or name mert "
+                "as a member"
+            )
         if self.earlier is not None:
             members = {name: one.after(self.earlier) for name, one in members.items()}
         committee = _Committee(tuning, space, begin, members)
@@ -236,7 +242,7 @@ class _Committee:
     ) -> None:
         begun = working_seconds()
         try:
-            with recorded_warnings() as caught, whole_or_nothing():
+            with recorded_warnings() as caught, whole_or_nothing(), device_for(member.uses_device):
                 _check_part(member, part)
                 outcome = member.tune(part, start, rng)
         except TunesmithError as error:

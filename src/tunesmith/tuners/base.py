@@ -21,7 +21,7 @@ from tunesmith.kernels.compiling import working_seconds
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.scored_forests import ForestOptions
 from tunesmith.notebook import with_bars
-from tunesmith.parallel.device import is_demanded
+from tunesmith.parallel.device import device_for, is_demanded
 from tunesmith.parallel.engine import working_on
 from tunesmith.parallel.local import thread_count
 from tunesmith.progress import progress
@@ -240,7 +240,7 @@ class Tuner(Options, ABC):
         own |= {"keep": ",".join(selection.keep), "drop": ",".join(selection.drop)}
         about = {"seed": seed, **own}
         settings = functools.partial(settings_of, self, tuning, dev, test, about)
-        with callbacks_of_run(callbacks, settings) as callback_list:
+        with callbacks_of_run(callbacks, settings) as callback_list, device_for(self.uses_device):
             result = self._fitted(
                 tuning, start, held_out, beside, generator, selection, strict, about, callback_list
             )

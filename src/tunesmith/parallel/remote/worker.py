@@ -25,6 +25,7 @@ from typing import Any
 import tunesmith.registry  # noqa: F401  (it finds the modules of files that users name)
 from tunesmith._version import __version__
 from tunesmith.errors import TunesmithError
+from tunesmith.parallel.device import VARIABLE
 from tunesmith.parallel.engine import working_on
 from tunesmith.parallel.local import SHARERS, threads
 from tunesmith.parallel.remote.packing import PackedValue, pack, unpack
@@ -241,6 +242,7 @@ def as_worker(share: int, sharers: int) -> Iterator[WorkerServer]:
     global _is_worker  # noqa: PLW0603  (a process is a worker or is not)
     _is_worker = True
     os.environ[SHARERS] = str(sharers)
+    os.environ[VARIABLE] = "cpu"  # a GPU is used by one process
     with working_on(None), threads(share):
         yield WorkerServer()
 

@@ -158,12 +158,48 @@ def test_a_set_that_is_too_large_is_refused_with_what_would_fit(
 
     tuning = random_set(np.random.default_rng(1), 3, 4, 2, 0, 1)
 
-    class Context:
-        @staticmethod
-        def get_memory_info() -> tuple[int, int]:
-            return 1000, 1000
-
     monkeypatch.setattr(batches, "SIMULATED", False)
-    monkeypatch.setattr(batches.cuda, "current_context", Context, raising=False)
+    monkeypatch.setattr(batches, "free_bytes", lambda: 1000)
     with pytest.raises(TunesmithError, match=r"of the GPU's memory.* enough for .*--device cpu"):
         batches.Batches(tuning)
+    monkeypatch.setattr("tunesmith.tasks.lists.takes_gpu", lambda count: True)
+    assert type(tuning.hypotheses()) is ListHypotheses  # nobody asked for a GPU
+
+
+def test_what_is_interrupted_leaves_no_row_to_two_directions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from tunesmith.inference.lists.device.hypotheses import DeviceHypotheses
+
+    tuning = random_set(np.random.default_rng(2), 3, 5, 3, 0, 9)
+    hypotheses = DeviceHypotheses(tuning)
+    batches = hypotheses._batches
+    ways = [Direction.of(np.eye(3)[k] + 1.0, f"{k}") for k in range(3)]
+    for way in ways[:2]:
+        batches.row_of(way)
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(batches, "_multiply", interrupted)
+        patch.setattr(batches, "_ways", batches.dense + 2)
+        with pytest.raises(KeyboardInterrupt):
+            batches.row_of(ways[2])
+    rows = [batches.row_of(way) for way in ways]
+    assert len(set(rows[1:])) == 2
+
+
+def test_pieces_that_are_interrupted_end_and_raise() -> None:
+    from tunesmith.inference.lists.device.meeting import Meetings
+
+    def work(piece: int) -> int:
+        if piece == 1:
+            raise ValueError("piece 1")
+        return meetings.ask(lambda items: [2 * item for item in items], [piece])[0]
+
+    meetings = Meetings()
+    assert meetings.hold(work, [3, 4]) == [6, 8]
+    assert meetings.hold(work, []) == []
+    with pytest.raises(ValueError, match="piece 1"):
+        meetings.hold(work, [0, 1, 2])

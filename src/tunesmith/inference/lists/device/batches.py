@@ -92,12 +92,9 @@ class Batches:
         self.groups = len(self.start) - 1
         self.dense, self.kind = len(features.dense), stats.dtype
         self.statistics = stats.shape[1]
-        if self.statistics > MOST_STATS:
-            raise TunesmithError(
-                f"metric '{tuning.metric.name}' has {self.statistics} statistics, and a GPU takes "
-                f"{MOST_STATS}; use --device cpu"
-            )
-        self._check_room(self.bytes_of(tuning))
+        obstacle = self.obstacle(tuning)
+        if obstacle is not None:
+            raise TunesmithError(f"{obstacle}; use --device cpu")
         self._start = cuda.to_device(self.start)
         self._stats = cuda.to_device(np.ascontiguousarray(stats))
         # Rows of slopes: the dense features, then others.
@@ -130,6 +127,17 @@ class Batches:
         self._columns = self._compressed(features.sparse)
         self._launches: dict[str, Launch] = {}
         self._lines, self._buffers = 0, ()  # type: tuple[int, tuple[Any, ...]]
+        self._most_lines = self._lines_that_fit()
+
+    @classmethod
+    def obstacle(cls, tuning: ScoredCandidates) -> str | None:
+        """Return why a set cannot be searched on the device, or None if it can."""
+        if tuning.stats.shape[1] > MOST_STATS:
+            return (
+                f"metric '{tuning.metric.name}' has {tuning.stats.shape[1]} statistics, and a GPU "
+                f"takes {MOST_STATS}"
+            )
+        return too_large(tuning.candidates.features.candidates, cls.bytes_of(tuning))
 
     @staticmethod
     def _compressed(sparse: Any) -> tuple[Any, ...]:
@@ -144,18 +152,22 @@ class Batches:
         """Return about how many bytes a set takes on a device."""
         features = tuning.candidates.features
         rows = len(features.dense) + WAYS + POINTS
-        return int(8 * rows * features.candidates + tuning.stats.nbytes + 12 * features.sparse.nnz)
+        groups, statistics = len(tuning.candidates.start) - 1, tuning.stats.shape[1]
+        room = _power_of_two(max(ROOM * groups, CHUNK))
+        return int(
+            8 * rows * features.candidates
+            + tuning.stats.nbytes
+            + 24 * features.sparse.nnz
+            + 8 * groups * (POINTS + statistics)
+            + bytes_of_line(groups, room, statistics)
+        )
 
-    def _check_room(self, needed: int) -> None:
+    def _lines_that_fit(self) -> int:
+        """Return how many lines may be searched at once, a power of two."""
         if SIMULATED:
-            return
-        free, _ = cuda.current_context().get_memory_info()
-        if needed > SHARE * free:
-            fits = int(self.size * SHARE * free / needed)
-            raise TunesmithError(
-                f"{self.size:,} candidates need {needed / 1e9:.1f} GB of the GPU's memory, and "
-                f"{free / 1e9:.1f} are free, enough for {fits:,}; use --device cpu or fewer of them"
-            )
+            return LINES
+        fits = int(SHARE * free_bytes() // bytes_of_line(self.groups, self._room, self.statistics))
+        return min(LINES, 1 << max(fits.bit_length() - 1, 0))
 
     # Places of points.
 
@@ -171,7 +183,9 @@ class Batches:
 
     def _grow(self) -> None:
         count = self._scores.shape[0]
-        self._check_room(8 * 2 * count * self.size)
+        needed = too_large(self.size, 8 * 2 * count * self.size)
+        if needed is not None:
+            raise TunesmithError(f"{needed}; use --device cpu")
         scores = cuda.device_array((2 * count, self.size), np.float64)
         winners = cuda.device_array((2 * count, self.groups), np.int64)
         for k in range(count):
@@ -295,8 +309,10 @@ class Batches:
         return row
 
     def _spare_row(self, busy: set[int]) -> int:
-        if len(self._known) < self._ways - self.dense:
-            return self.dense + len(self._known)
+        taken = {*self._known.values(), *busy}
+        for row in range(self.dense, self._ways):
+            if row not in taken:
+                return row
         for key, row in self._known.items():
             if row not in busy:
                 del self._known[key]
@@ -403,11 +419,11 @@ class Batches:
     @property
     def most_lines(self) -> int:
         """How many lines are searched together, at most."""
-        return LINES
+        return self._most_lines
 
     def is_full(self, rows: Sequence[int]) -> bool:
         """Tell whether there may be no room for slopes beside some rows."""
-        return len({row for row in rows if row >= self.dense}) >= self._ways - self.dense - 1
+        return len({row for row in rows if row >= self.dense}) >= self._ways - self.dense - 2
 
     def best(self, ask: Floats, formula: Floats) -> list[BestInterval]:
         """Return the best interval of each line, and take the step to its middle where asked to.
@@ -520,8 +536,9 @@ class Batches:
     def _make_room(self, lines: int) -> None:
         if self._lines >= lines:
             return
-        self._buffers, self._launches = (), {}
-        count = self._lines = min(_power_of_two(lines), LINES)
+        # Should memory be short, or an interrupt come, there is no room rather than half of it.
+        self._lines, self._buffers, self._launches = 0, (), {}
+        count = min(_power_of_two(lines), LINES)
         shape, parts = (count, self._room), self._room // PART
         kinds = (np.float64, np.int32, np.int32) * 2
         self._buffers = (
@@ -530,17 +547,45 @@ class Batches:
             cuda.device_array((count, parts, 2 * self.statistics), np.float64),
             cuda.device_array((count, parts, 5 + self.statistics), np.float64),
         )
+        self._lines = count
 
     def _enlarge(self, breakpoints: int) -> bool:
         """Make room for that number of breakpoints of a line; tell whether there was less."""
         if breakpoints <= self._room:
             return False
-        self._room, self._lines = _power_of_two(breakpoints), 0
+        self._room, self._lines, self._buffers = _power_of_two(breakpoints), 0, ()
+        self._most_lines = self._lines_that_fit()
         return True
 
     def _whole(self, totals: Floats) -> Stats:
         """Return sums of whole numbers as such: in double precision they are exact."""
         return totals if self.kind.kind == "f" else np.rint(totals).astype(np.int64)
+
+
+def bytes_of_line(groups: int, room: int, statistics: int) -> int:
+    """Return how many bytes a line takes while it is searched."""
+    return 4 * groups + 32 * room + 8 * (room // PART) * (3 * statistics + 5)
+
+
+def free_bytes() -> int:
+    """Return how much memory of the device is free."""
+    context = cuda.current_context()
+    context.deallocations.clear()  # what nobody has any more is freed late otherwise
+    return int(context.get_memory_info()[0])
+
+
+def too_large(candidates: int, needed: int) -> str | None:
+    """Return a message if the device has not that many bytes for so large a set."""
+    if SIMULATED:
+        return None
+    free = free_bytes()
+    if needed <= SHARE * free:
+        return None
+    fits = int(candidates * SHARE * free / needed)
+    return (
+        f"{candidates:,} candidates need {needed / 1e9:.1f} GB of the GPU's memory, and "
+        f"{free / 1e9:.1f} are free, enough for {fits:,}"
+    )
 
 
 def _power_of_two(least: int) -> int:

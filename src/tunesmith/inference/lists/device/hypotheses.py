@@ -6,10 +6,11 @@ which gets the scores of a point when they are asked.
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, MutableMapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -24,26 +25,44 @@ from tunesmith.inference.lists.device.meeting import Meetings
 from tunesmith.inference.lists.expectation import FEW, LIKELY
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.metrics.scored import ScoredCandidates
+from tunesmith.parallel.device import say_that_a_gpu_searches
 
+P = ParamSpec("P")
 R = TypeVar("R")
 
-#: The sets that are on the device; each leaves it when nobody has it any more.
+#: The last set that was sent to the device; it leaves when another is, or nobody has it any more.
 _uploaded: WeakKeyDictionary[ScoredCandidates, Batches] = WeakKeyDictionary()
+#: Sets have arrays that all their hypotheses share, so one question is answered at a time.
+_alone = threading.RLock()
+
+
+def one_at_a_time(answer: Callable[P, R]) -> Callable[P, R]:
+    """Let no two threads be in the functions that this decorates."""
+
+    @functools.wraps(answer)
+    def locked(*arguments: P.args, **options: P.kwargs) -> R:
+        with _alone:
+            return answer(*arguments, **options)
+
+    return locked
 
 
 class Place:
     """Where the device has the scores and winners of a point, while somebody has the point."""
 
+    @one_at_a_time
     def __init__(self, batches: Batches) -> None:
         self._batches = batches
         self.number = batches.take_place()
 
     @cached_property
+    @one_at_a_time
     def scores(self) -> Floats:
         """The scores, on the processor."""
         return self._batches.scores_at(self.number)
 
     @cached_property
+    @one_at_a_time
     def winners(self) -> Ints:
         """The winners, on the processor."""
         return self._batches.winners_at(self.number)
@@ -88,9 +107,12 @@ class DeviceHypotheses(ListHypotheses):
         raise UsageError("a GPU is used by one process; drop --engine, or use --device cpu")
 
     @cached_property
+    @one_at_a_time
     def _batches(self) -> Batches:
         batches = _uploaded.get(self.tuning)
         if batches is None:
+            say_that_a_gpu_searches()
+            _uploaded.clear()
             batches = _uploaded[self.tuning] = Batches(self.tuning)
         return batches
 
@@ -125,11 +147,13 @@ class DeviceHypotheses(ListHypotheses):
     def _made(self, weights: Floats, place: Place, total: Stats) -> Point:
         return Point(weights, total, float(self.metric.gain(total)), place)
 
+    @one_at_a_time
     def _evaluate(self, many: Sequence[Floats]) -> Sequence[tuple[Place, Stats]]:
         places = [Place(self._batches) for _ in many]
         totals = self._batches.evaluate(np.array(many), [place.number for place in places])
         return list(zip(places, totals, strict=True))
 
+    @one_at_a_time
     def _move(
         self, many: Sequence[tuple[Place, Direction, float]]
     ) -> Sequence[tuple[Place, Stats]]:
@@ -148,8 +172,12 @@ class DeviceHypotheses(ListHypotheses):
             # As on the processor: of a single feature the step is multiplied, not the values.
             feature = int(direction.features[0])
             return feature, float(direction.values[0])
+        if len(direction.features) == 1:
+            unit = Direction(direction.features, np.ones(1), direction.label)
+            return self._batches.row_of(unit, busy), float(direction.values[0])
         return self._batches.row_of(direction, busy), 1.0
 
+    @one_at_a_time
     def _rescale(self, many: Sequence[tuple[Place, float]]) -> Sequence[Place]:
         places = [Place(self._batches) for _ in many]
         self._batches.rescale(
@@ -191,6 +219,7 @@ class DeviceHypotheses(ListHypotheses):
             self._here.ahead = _Ahead(point.cache, direction, step, after, best.moved)
         return answers
 
+    @one_at_a_time
     def _best(self, many: Sequence[Question]) -> Sequence[BestInterval]:
         formula = self._formula
         assert formula is not None
@@ -207,6 +236,7 @@ class DeviceHypotheses(ListHypotheses):
             for (point, direction), (total, at, change) in zip(lines, followed, strict=True)
         ]
 
+    @one_at_a_time
     def _follow(self, many: Sequence[Question]) -> Sequence[tuple[Stats, Floats, Stats]]:
         return self._in_parts(self._batches.follow, many)
 
@@ -243,6 +273,7 @@ class DeviceHypotheses(ListHypotheses):
         (result,) = self._meetings.ask(self._deviation, [point.cache])
         return float(result)
 
+    @one_at_a_time
     def _deviation(self, many: Sequence[Place]) -> Sequence[float]:
         return [self._batches.deviation(place.number) for place in many]
 
@@ -251,6 +282,7 @@ class DeviceHypotheses(ListHypotheses):
         places = [point.cache for point in points]
         return list(self._meetings.ask(self._expect, list(zip(places, sharpness, strict=True))))
 
+    @one_at_a_time
     def _expect(self, many: Sequence[tuple[Place, float]]) -> Sequence[Expectation]:
         batches, expectations = self._batches, []
         values = Place(batches)
@@ -280,6 +312,7 @@ class DeviceHypotheses(ListHypotheses):
             self._meetings.ask(self._covariance, list(zip(caches, vectors, strict=True)))
         )
 
+    @one_at_a_time
     def _covariance(self, many: Sequence[tuple[tuple[Place, float], Floats]]) -> Sequence[Floats]:
         values = Place(self._batches)
         return [

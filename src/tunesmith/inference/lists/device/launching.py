@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numba import cuda
 
+from tunesmith.errors import TunesmithError
 from tunesmith.inference.lists.device.compiling import SIMULATED
 
 if not SIMULATED:
@@ -115,4 +116,4 @@ class Pair:
 
 def _check(result: Any) -> None:
     if int(result) != 0:
-        raise RuntimeError(f"the GPU's driver says {result.name}")
+        raise TunesmithError(f"the GPU failed: {result.name}; run it again, or use --device cpu")

@@ -8,6 +8,7 @@ answer does not depend on what else is in its batch, so neither does a climb.
 from __future__ import annotations
 
 import contextvars
+import queue
 import threading
 from collections import deque
 from collections.abc import Callable, MutableMapping, Sequence
@@ -148,6 +149,8 @@ class Meetings:
         results: MutableMapping[int, R] | None = None,
     ) -> list[R]:
         """Return ``[work(piece)]``, with a thread for each; what they ask is answered together."""
+        if not pieces:
+            return []
         meeting = Meeting(len(pieces))
         finished: dict[int, R] = {}
         errors: dict[int, BaseException] = {}
@@ -171,20 +174,32 @@ class Meetings:
             threading.Thread(target=contextvars.copy_context().run, args=(attend, k, piece))
             for k, piece in enumerate(pieces)
         ]
+        # Signals come to the main thread alone: another one starts those of the pieces, so that
+        # none is half started. Whoever calls it, that happens once, and ends both waits.
+        first, done = threading.Lock(), queue.SimpleQueue[None]()
+
+        def run() -> None:
+            if not first.acquire(blocking=False):
+                return
+            try:
+                for thread in threads:
+                    thread.start()
+                meeting.begin()
+                for thread in threads:
+                    thread.join()
+            except BaseException as error:  # noqa: BLE001  (raised below)
+                errors[-1] = error
+            finally:
+                done.put(None)
+                done.put(None)
+
         try:
-            for thread in threads:
-                thread.start()
-            meeting.begin()
-            for thread in threads:
-                thread.join()
+            threading.Thread(target=run).start()
+            done.get()
         except BaseException:
             meeting.end()
-            for thread in threads:
-                if thread.ident is None:  # the others wait for its turn to be over
-                    thread.start()
-            meeting.begin()
-            for thread in threads:
-                thread.join()
+            threading.Thread(target=run).start()
+            done.get()
             raise
         for _, error in sorted(errors.items()):
             if not isinstance(error, Ended):
