@@ -148,8 +148,10 @@ def labels_of(
     votes: Mapping[str, Any], y: Any, labels: Sequence[object] | None = None
 ) -> tuple[object, ...]:
     """Return the classes that votes are about."""
+    if not isinstance(votes, Mapping) or not votes:
+        raise UsageError("there are no votes; give probabilities by the names of models")
     columns = {name: tuple(one.columns) for name, one in votes.items() if hasattr(one, "columns")}
-    found = None if labels is None else tuple(labels)
+    found = None if labels is None else tuple(getattr(labels, "tolist", lambda: labels)())
     for name, own in columns.items():
         first = found is None
         found = own if found is None else found

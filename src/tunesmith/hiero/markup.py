@@ -19,6 +19,8 @@ _TAG = re.compile(
     r"<(?P<name>[A-Za-z][\w.-]*)(?P<attributes>(?:\s+[\w:.-]+\s*=\s*(?:\"[^\"]*\"|'[^']*'))*)"
     r"\s*(?P<empty>/?)>|</(?P<closed>[A-Za-z][\w.-]*)\s*>"
 )
+#: The beginning of an element that is none: without a quote, or without its end.
+_BROKEN = re.compile(r"<[A-Za-z][\w.-]*\s+[\w:.-]+\s*=")
 _ATTRIBUTE = re.compile(r"([\w:.-]+)\s*=\s*(\"[^\"]*\"|'[^']*')")
 #: Elements of Moses that say something else.
 _OTHERS = ("wall", "zone", "ne", "np")
@@ -50,7 +52,7 @@ def forced_in(text: str) -> tuple[tuple[str, ...], tuple[Forced, ...]]:
     forced: list[Forced] = []
     name, attributes, begin, at = "", "", 0, 0
     for tag in _TAG.finditer(text):
-        words += text[at : tag.start()].split()
+        words += _plain(text[at : tag.start()])
         at = tag.end()
         if tag["closed"]:
             if tag["closed"] != name:
@@ -67,8 +69,19 @@ def forced_in(text: str) -> tuple[tuple[str, ...], tuple[Forced, ...]]:
             name, attributes, begin = tag["name"], tag["attributes"], len(words)
     if name:
         raise DecoderError(f"<{name}> is not closed; write </{name}> behind its last word")
-    words += text[at:].split()
+    words += _plain(text[at:])
     return tuple(words), tuple(forced)
+
+
+def _plain(text: str) -> list[str]:
+    """Return words between elements, none of which begins another."""
+    broken = _BROKEN.search(text)
+    if broken:
+        raise DecoderError(
+            f"'{broken[0]}' begins an element that is not complete; put its values between quotes "
+            "and end it with >"
+        )
+    return text.split()
 
 
 def _translations(name: str, attributes: str, begin: int, end: int) -> list[Forced]:

@@ -121,8 +121,15 @@ class WeightedVote(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if hasattr(self.estimators_[0], attribute):
                 setattr(self, attribute, getattr(self.estimators_[0], attribute))
         if self.cv == PREFIT:
+            for model in self.estimators_:
+                check_is_fitted(model)
             known = {label for model in self.estimators_ for label in model.classes_}
-            self.classes_ = np.array(sorted({*self.classes_, *known}))
+            try:
+                self.classes_ = np.array(sorted({*self.classes_.tolist(), *known}))
+            except TypeError:
+                raise VotingError(
+                    "the models know classes of another kind than y; fit them on the same"
+                ) from None
         if len(self.classes_) < 2:
             raise VotingError("y has one class; there is nothing to vote on")
         votes = self._votes(X) if self.cv == PREFIT else self._out_of_fold(X, y)

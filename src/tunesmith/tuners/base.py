@@ -521,7 +521,7 @@ def _warn_below_start(scores: Scores, metric: Metric) -> None:
 def _own_verdict(outcome: Outcome | None, setup: Setup) -> Verdict:
     """Return the verdict on sentences that the algorithm itself has held out, if any."""
     if outcome is None or outcome.held_out is None:
-        return UNKNOWN
+        return replace(UNKNOWN, higher_is_better=setup.whole.metric.higher_is_better)
     # The start of the result has features that were dropped, and breaks restrictions.
     whole = setup.whole
     before = whole.winners(setup.begin.aligned(whole.names)).stats

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from typing import TYPE_CHECKING, Annotated
 
@@ -110,6 +111,9 @@ def run(
         check_not_read(flag, path, read)
         if path is not None:
             check_writable(path)
+    written = [os.path.realpath(p) for p in (out, *(p for _, p in exports)) if p not in (None, "-")]
+    if len({*written}) < len(written):
+        raise UsageError("--out and --export are the same file; name one for each")
     if test_qrels is None:
         found, test = read_judged(runs, qrels), None
     else:

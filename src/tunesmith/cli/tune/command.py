@@ -223,6 +223,9 @@ def run(
     check_split(folds, fold_column, share)
     penalty = lenpen_of(lenpen, lenpen_range, lenpen_plain)
     check_lenpen(penalty, has_forests)
+    quotient = next((spec for spec in feature if spec.startswith("per:")), None)
+    if penalty is not None and quotient is not None:
+        raise UsageError(f"--lenpen finds the exponent itself; drop --feature {quotient}")
     if start is not None and baseline is not None:
         raise UsageError("--start and --baseline both say where to begin; give one of them")
     if combine != "best" and runs == 1:

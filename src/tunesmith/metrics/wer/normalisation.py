@@ -30,7 +30,7 @@ CONTRACTIONS = (
 #: Sounds of hesitation in English.
 FILLERS = "ah eh er erm hm hmm huh mhm mm mmm uh uhm um umm"
 #: A number, with commas between thousands or without, and what makes it an English ordinal.
-NUMBER = re.compile(r"((?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)(st|nd|rd|th)?", re.ASCII | re.I)
+NUMBER = re.compile(r"((?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?)(st|nd|rd|th)?", re.ASCII | re.I)
 #: Whole numbers of more digits are spelled digit by digit.
 MOST_DIGITS = 15
 
@@ -109,11 +109,22 @@ class TextNormalisation:
         if self.contractions:
             text = _expanded(text)
         if self.no_punct:
-            text = "".join(c for c in text if unicodedata.category(c)[0] != "P")
+            text = _without_punctuation(text)
         words = text.split()
         if not self.fillers:
             return words
-        return [word for word in words if word.casefold() not in self.fillers]
+        return [word for word in words if word.casefold() not in self._fillers_left]
+
+    @functools.cached_property
+    def _fillers_left(self) -> frozenset[str]:
+        """The fillers as they are when words are compared with them."""
+        if not self.no_punct:
+            return self.fillers
+        return frozenset(map(_without_punctuation, self.fillers))
+
+
+def _without_punctuation(text: str) -> str:
+    return "".join(c for c in text if unicodedata.category(c)[0] != "P")
 
 
 def fillers_of(text: str) -> frozenset[str]:

@@ -84,7 +84,11 @@ def _from_file(spec: str) -> Transform:
     path, name = plain.rsplit(":", 1)
     thing = object_in_file(path, name)
     if isinstance(thing, type):
-        thing = thing()
+        try:
+            thing = thing()
+        except Exception as error:
+            problem = f"{type(error).__name__}: {error}"
+            raise UsageError(f"{path}: {name}() is not made, {problem}; give a function") from error
     if not callable(thing):
         raise UsageError(f"{path}: {name} is no function; give one that takes a text")
     actual = _digest_of(os.path.abspath(path))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -305,7 +305,7 @@ class _Unseen:
     def verdict(self, metric: RankingMetric) -> Verdict:
         """Compare the tuned weights with equal ones."""
         if not self.stats:
-            return UNKNOWN
+            return replace(UNKNOWN, higher_is_better=metric.higher_is_better)
         both = PairedStatistics(self.stats["equal weights"], self.stats["tuned"], self.fold)
         return judge(metric, both, self.on)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from tunesmith._version import __version__
 from tunesmith.arrays import Floats, Ints, Stats
+from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.votes import Weighted, from_votes, labels_of
 from tunesmith.data.weights import Weights
 from tunesmith.errors import UsageError
@@ -66,6 +67,8 @@ class Vote:
         Of each model, of each class, or of each class of each model: 0 or more, adding up to 1.
     labels, models, weighted
         What was voted on, who voted, and what has a weight.
+    adds_up
+        Whether what each model gives to the classes of a row adds up to 1, as probabilities do.
     score, held_out
         On all rows; and on rows that the weights of the folds were not tuned on.
     mix
@@ -89,6 +92,7 @@ class Vote:
     labels: tuple[object, ...]
     models: tuple[str, ...]
     weighted: Weighted
+    adds_up: bool
     score: float
     held_out: float | None
     mix: Mix | None
@@ -104,9 +108,10 @@ class Vote:
     def threshold(self) -> float | None:
         """What the probability of the second class must exceed, where two classes have weights.
 
-        None where models have weights: then it is a half.
+        None where models have weights: then it is a half. None too where what is given to both
+        classes does not add up to 1: then the first class counts as well.
         """
-        if self.weighted != "classes" or len(self.labels) != 2:
+        if self.weighted != "classes" or len(self.labels) != 2 or not self.adds_up:
             return None
         return float(next(iter(self.weights.values())))
 
@@ -236,7 +241,7 @@ def vote(
     if len(simple) > 2:
         score = task.score_at(simple[best_model])
         baselines.append(VoteBaseline(BEST, score, held_out.get(BEST), best_model))
-    verdict = UNKNOWN
+    verdict = replace(UNKNOWN, higher_is_better=metric.higher_is_better)
     if unseen:
         verdict = judge(metric, PairedStatistics(unseen[EQUAL], unseen["tuned"], fold), "folds")
     return Vote(
@@ -245,6 +250,7 @@ def vote(
         labels=classes,
         models=models,
         weighted=weighted,
+        adds_up=_adds_up(candidates, len(models) if weighted != "classes" else 1),
         score=task.score_at(weights),
         held_out=held_out.get("tuned"),
         mix=mix,
@@ -257,6 +263,13 @@ def vote(
         signature=f"vote|{task.signature()}|weighted:{weighted}|folds:{folds}|seed:{seed}"
         f"|version:{__version__}",
     )
+
+
+def _adds_up(candidates: CandidateSet, voters: int) -> bool:
+    """Tell whether the features of the classes of each row add up to 1 for each voter."""
+    values = candidates.features.dot(np.ones(len(candidates.features.names)))
+    sums = np.add.reduceat(values, candidates.start[:-1])
+    return bool(np.allclose(sums, voters))
 
 
 def _simple(names: Sequence[str], models: Sequence[str], weighted: Weighted) -> dict[str, Floats]:
