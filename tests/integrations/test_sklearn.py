@@ -298,7 +298,7 @@ class TestErrors:
             ({"tuner": ts.MERT(), "tuner_options": {"restarts": 1}}, "give them to the object"),
             ({"start": [1.0]}, "one number for each of 2 features"),
             ({"bounds": {"x0": 3}}, "give a pair of numbers or None"),
-            ({"tuner": "pro", "bounds": {"x0": (0, 1)}}, "takes no bounds; leave them out"),
+            ({"tuner": "plane", "bounds": {"x0": (0, 1)}}, "takes no bounds; leave them out"),
             ({"normalise": "x9"}, "x9"),
         ],
     )
