@@ -117,7 +117,7 @@ unit-all: warm
 	$(TIMED) $(PYTEST) --hypothesis-profile all
 
 # Compiled kernels are not seen line by line, so those tests run once more interpreted.
-INTERPRETED = $(addprefix tests/,data hiero inference metrics search io/text kernels/test_sorting.py)
+INTERPRETED = $(addprefix tests/,data hiero inference metrics search io/text/test_numbers.py io/text/test_utf8.py kernels/test_sorting.py)
 coverage: warm  ## which lines and branches the tests run, interpreted kernels included
 	$(PYTEST) --hypothesis-profile quick --cov --cov-report=
 	NUMBA_DISABLE_JIT=1 TUNESMITH_SHARED_DATA= $(PYTEST) --hypothesis-profile quick \

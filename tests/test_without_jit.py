@@ -80,7 +80,7 @@ def test_interpreted_and_compiled_give_the_same():
     "folders",
     [
         ("inference",),
-        ("search", "io/text", "data"),
+        ("search", "io/text/test_numbers.py", "io/text/test_utf8.py", "data"),
         ("hiero",),
     ],
 )

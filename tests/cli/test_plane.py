@@ -91,7 +91,7 @@ def test_map_pictures(cli: Run, maps: list[object], tmp_path: Path, ending: str)
 
 def test_map_refuses(refused: Refused, maps: list[object], tmp_path: Path) -> None:
     missing = [tmp_path / "missing" if a == maps[2] else a for a in maps]  # before any work
-    assert "one of --feature, --direction, --to and --plane" in refused(
+    assert "one of --feature, --direction, --to, --exponent and --plane" in refused(
         *missing, "--plane", "f,g", "--feature", "f"
     )
     assert "one metric" in refused(*missing, "--plane", "f,g", "--metric", "wer", "--metric", "ter")

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.helpers.hiero.joshua import GLUE
 from tests.helpers.hiero.model_files import MODEL
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import Sentence
@@ -32,11 +33,6 @@ GRAMMAR = """\
 [X] ||| ist ||| is ||| 0 1 q=-0.5
 [X] ||| [X,1] ist [X,2] ||| [X,1] is [X,2] ||| 0.125 2
 [X] ||| ist [X,1] ||| [X,1] is ||| 2 -1
-"""
-GLUE = """\
-[GOAL] ||| <s> ||| <s> ||| 0
-[GOAL] ||| [GOAL,1] [X,2] ||| [GOAL,1] [X,2] ||| -1
-[GOAL] ||| [GOAL,1] </s> ||| [GOAL,1] </s> ||| 0
 """
 CONFIG = """\
 # As Joshua's own tests have them.

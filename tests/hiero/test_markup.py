@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.helpers.hiero.joshua import GLUE
 from tests.helpers.hiero.model_files import (
     RULES,
     WEIGHTS,
@@ -16,7 +17,6 @@ from tests.helpers.hiero.model_files import (
     decoder_of,
     written,
 )
-from tests.hiero.test_joshua_agreement import GLUE
 from tunesmith.decoders.base import DecoderError, Sentence
 from tunesmith.errors import UnknownNameError
 from tunesmith.hiero import HieroDecoder

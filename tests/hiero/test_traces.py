@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.helpers.hiero.joshua import GLUE
 from tests.helpers.hiero.model_files import MODEL, SENTENCES, WEIGHTS, decoder_of, written
-from tests.hiero.test_joshua_agreement import GLUE
 from tunesmith.data.weights import Weights
 from tunesmith.errors import UsageError
 from tunesmith.hiero import HieroDecoder

@@ -28,7 +28,7 @@ from tunesmith.tasks.forests import ForestTuning
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.testing.samples import line_problem
 from tunesmith.testing.tuners import tuner_checks
-from tunesmith.tuners.auto import FEW_FEATURES, FEW_SENTENCES, STEPS, Auto
+from tunesmith.tuners.auto import FEW_FEATURES, FEW_SENTENCES, PRIOR_SENTENCES, STEPS, Auto
 from tunesmith.tuners.base import TUNERS, Outcome, Tuner
 from tunesmith.tuners.fitting.folds import Folds
 from tunesmith.tuners.fitting.verdict import PairedStatistics, judge
@@ -550,7 +550,7 @@ def test_the_result_says_who_took_part(some, start):
     assert result.tuner == "auto"
     assert shown_members(result) == list(CHEAP)
     assert result.committee["parts"] == 5
-    assert 0.0 <= result.committee["step"] <= 60 / 100
+    assert 0.0 <= result.committee["step"] <= 60 / (60 + PRIOR_SENTENCES)
     assert sum(e["share"] for e in result.committee["members"]) == pytest.approx(1.0)
     assert result.path is None
     found = json.loads(json.dumps(result.to_dict(), allow_nan=False))

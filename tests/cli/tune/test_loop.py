@@ -338,6 +338,7 @@ def test_a_column_of_a_pool_is_no_feature(cli: Run, make: Make) -> None:
     ]
     table, start = make("pool.csv", "\n".join(rows) + "\n"), make("w.json", '{"f": 1, "g": 0}')
     shared = ["--start", start, "--metric", "column:right", "--metric", "column:wrong", "--json"]
+    shared += ["--tuner", "mert"]
     lists = cli("tune", "--candidates", table, *shared).json()
     pool = ["--decoder", "pool", "--decoder-candidates", table]
     found = cli("tune", *pool, *shared, "--nbest-size", 4).json()

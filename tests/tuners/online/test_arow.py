@@ -10,6 +10,7 @@ from tests.helpers.tuners.online import WIDTH, random_texts
 from tunesmith.errors import UsageError
 from tunesmith.inference.lists.examples import ListExamples
 from tunesmith.metrics.candidate_scorer import objective_of
+from tunesmith.search.space.space import Space
 from tunesmith.tuners.online.arow import AROW
 from tunesmith.tuners.online.mira import MIRA, MIRARule
 
@@ -39,7 +40,7 @@ def test_confidence_grows_with_the_square_of_changes(seed, confidence):
     scorer = objective_of("bleu+1").begin(tuning, "examples")
     variances = 10.0 ** rng.uniform(-2, 1, WIDTH)
     tuner = AROW(confidence=confidence)
-    model = tuner.model(rng.normal(size=WIDTH), variances.copy())
+    model = tuner.model(rng.normal(size=WIDTH), variances.copy(), Space.free(tuning.names))
     rule = MIRARule(tuner, WIDTH)
     for group in range(examples.groups):
         example = examples.example(group, scorer)

@@ -20,6 +20,7 @@ from tunesmith.tuners.pro.ranking import (
     Hinge,
     Logistic,
     Sklearn,
+    _Box,
     _Problem,
     difference_vectors,
 )
@@ -77,7 +78,7 @@ def test_gradients_are_finite_differences(learner, objective, seed):
     if not len(used):
         return
     largest = np.abs(rows).max(axis=0)[used]
-    problem = _Problem(learner, csr_array(rows), used, largest, strength)
+    problem = _Problem(learner, csr_array(rows), used, largest, strength, _Box.free(rows.shape))
     at = np.random.default_rng(seed).normal(size=len(used))
     value, gradient = problem.value(at)
     whole = np.zeros(rows.shape[1])
