@@ -175,7 +175,7 @@ class Meetings:
             for k, piece in enumerate(pieces)
         ]
         # Signals come to the main thread alone: another one starts those of the pieces, so that
-        # none is half started. Whoever calls it, that happens once, and ends both waits.
+        # none is half started. However often it is called, that happens once, and ends both waits.
         first, done = threading.Lock(), queue.SimpleQueue[None]()
 
         def run() -> None:
