@@ -12,10 +12,14 @@ from hypothesis import strategies as st
 from tests.helpers.builders import tuning_set
 from tests.helpers.tiers import examples
 from tests.helpers.tuners.collinear import collinear_set
-from tunesmith.inference.lists.axes import MOST_AXES, axes_of, eigenvectors
+from tunesmith.inference.lists.axes import MOST_AXES, axes_of_rows, eigenvectors
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.search.space.constraints import Constraints
 from tunesmith.search.space.space import Space
+
+
+def axes_of(rows, start):
+    return axes_of_rows(lambda v, chosen: rows[v, chosen], len(rows), start)
 
 
 def scores(seed: int, variables: int, groups: int = 30):

@@ -35,19 +35,6 @@ BLOCK = 512
 SWEEPS = 50
 
 
-def axes_of(rows: Floats, start: Ints) -> Axes:
-    """Return the axes of variables, from the scores that each gives to all candidates.
-
-    Parameters
-    ----------
-    rows : float64[V, N]
-        What each variable changes in the model scores of the candidates.
-    start : int64[S + 1]
-        Where groups begin.
-    """
-    return axes_of_rows(lambda v, chosen: rows[v, chosen], len(rows), start)
-
-
 def axes_of_rows(row_of: RowOf, count: int, start: Ints) -> Axes:
     """Return the axes of variables, whose rows are made when they are needed.
 

@@ -19,6 +19,28 @@ GRID_RUNS, GRID_PARTS = 3, 10
 
 
 @dataclass(frozen=True)
+class Baseline:
+    """What a result is compared with.
+
+    Attributes
+    ----------
+    name
+        Of runs ``equal weights`` after min-max, ``reciprocal ranks`` with k = 60, the ``best run``
+        alone, or the best of a ``grid`` of tenths; of classifiers ``equal weights``, or the
+        ``best model`` alone.
+    score, held_out
+        On all groups; and on groups that it was not chosen by, None where none are held out.
+    about
+        The run or the model, or the weights of the grid.
+    """
+
+    name: str
+    score: float
+    held_out: float | None
+    about: str | None = None
+
+
+@dataclass(frozen=True)
 class RunModel:
     """A way to rank the documents of queries.
 

@@ -26,7 +26,7 @@ from tunesmith.tasks.rankings import RankingTask
 from tunesmith.tuners.fitting.folds import LEAST, Folds
 from tunesmith.tuners.fitting.split import check_split
 from tunesmith.tuners.fitting.verdict import UNKNOWN, HeldOutKind, PairedStatistics, Verdict, judge
-from tunesmith.tuners.fusion.baselines import RunModel, makers
+from tunesmith.tuners.fusion.baselines import Baseline, RunModel, makers
 from tunesmith.tuners.fusion.mix import Mix
 from tunesmith.tuners.fusion.weights import best_weights
 
@@ -36,27 +36,6 @@ if TYPE_CHECKING:
 SCHEMA = "tunesmith.fuse/1"
 #: Folds that choose a normalisation, within those that say what it is worth.
 INNER_FOLDS = 5
-
-
-@dataclass(frozen=True)
-class Baseline:
-    """What a result is compared with.
-
-    Attributes
-    ----------
-    name
-        ``equal weights`` after min-max, ``reciprocal ranks`` with k = 60, the ``best run`` alone,
-        or the best of a ``grid`` of tenths.
-    score, held_out
-        On all queries; and on queries that it was not chosen by, None where none are held out.
-    about
-        The run, or the weights of the grid.
-    """
-
-    name: str
-    score: float
-    held_out: float | None
-    about: str | None = None
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from tunesmith.tuners.fusion.baselines import GRID_PARTS
-from tunesmith.tuners.fusion.fuse import Baseline, Fused
+from tunesmith.tuners.fusion.baselines import GRID_PARTS, Baseline
+from tunesmith.tuners.fusion.fuse import Fused
 from tunesmith.tuners.fusion.vote import BEST, Vote
 
 

@@ -24,6 +24,7 @@ from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.fitting.folds import LEAST, Folds
 from tunesmith.tuners.fitting.split import check_split
 from tunesmith.tuners.fitting.verdict import UNKNOWN, PairedStatistics, Verdict, judge
+from tunesmith.tuners.fusion.baselines import Baseline
 from tunesmith.tuners.fusion.mix import Mix
 from tunesmith.tuners.fusion.weights import best_weights
 
@@ -33,26 +34,6 @@ if TYPE_CHECKING:
 SCHEMA = "tunesmith.vote/1"
 #: What tuned weights are held against.
 EQUAL, BEST = "equal weights", "best model"
-
-
-@dataclass(frozen=True)
-class VoteBaseline:
-    """What weights are compared with.
-
-    Attributes
-    ----------
-    name
-        ``equal weights``, or the ``best model`` alone.
-    score, held_out
-        On all rows; and on rows that it was not chosen by, None where none are held out.
-    about
-        The model.
-    """
-
-    name: str
-    score: float
-    held_out: float | None
-    about: str | None = None
 
 
 @dataclass(frozen=True)
@@ -96,7 +77,7 @@ class Vote:
     score: float
     held_out: float | None
     mix: Mix | None
-    baselines: tuple[VoteBaseline, ...]
+    baselines: tuple[Baseline, ...]
     verdict: Verdict
     rows: int
     seed: int
@@ -237,10 +218,10 @@ def vote(
     for text in said:
         warnings.warn(text, stacklevel=2)
     held_out = {name: float(metric.score(stats.sum(axis=0))) for name, stats in unseen.items()}
-    baselines = [VoteBaseline(EQUAL, task.score_at(simple[EQUAL]), held_out.get(EQUAL))]
+    baselines = [Baseline(EQUAL, task.score_at(simple[EQUAL]), held_out.get(EQUAL))]
     if len(simple) > 2:
         score = task.score_at(simple[best_model])
-        baselines.append(VoteBaseline(BEST, score, held_out.get(BEST), best_model))
+        baselines.append(Baseline(BEST, score, held_out.get(BEST), best_model))
     verdict = replace(UNKNOWN, higher_is_better=metric.higher_is_better)
     if unseen:
         verdict = judge(metric, PairedStatistics(unseen[EQUAL], unseen["tuned"], fold), "folds")
