@@ -30,34 +30,34 @@ def files_named(format_name: str | None = None, **named: str | Sequence[str] | N
     """Return what a result says of a set: its files as a user names them; None without any."""
     if not any(named.values()):
         return None
-    found: dict[str, Any] = {}
-    for option, given in named.items():
-        if isinstance(given, str):
-            found[option] = shown_path(given)
-        elif given is not None:
-            found[option] = [shown_path(path) for path in given]
-    if found.get("candidates") and reading().record():
-        found["reading"] = reading().record()
-    return {**found, "format": format_name}
+    entries: dict[str, Any] = {}
+    for option, value in named.items():
+        if isinstance(value, str):
+            entries[option] = shown_path(value)
+        elif value is not None:
+            entries[option] = [shown_path(path) for path in value]
+    if entries.get("candidates") and reading().record():
+        entries["reading"] = reading().record()
+    return {**entries, "format": format_name}
 
 
 def paths_of(named: dict[str, Any] | None) -> list[str]:
     """Return all files of a set as a result names them."""
-    found: list[str] = []
+    paths: list[str] = []
     for option in NAMED:
-        given = (named or {}).get(option) or []
-        each = [given] if isinstance(given, str) else given if isinstance(given, list) else []
+        value = (named or {}).get(option) or []
+        each = [value] if isinstance(value, str) else value if isinstance(value, list) else []
         each = [path for path in each if isinstance(path, str)]
-        found += [path.partition("=")[2] if option == "scores" else path for path in each]
-    return found
+        paths += [path.partition("=")[2] if option == "scores" else path for path in each]
+    return paths
 
 
-def digests_of(result: dict[str, Any], which: str) -> set[str]:
+def digests_of(result: dict[str, Any], set_name: str) -> set[str]:
     """Return the digests of the files of a set, from a result as JSON; empty if it has none."""
     inputs = result.get("inputs")
-    if not isinstance(inputs, dict) or not isinstance(inputs.get(which), dict):
+    if not isinstance(inputs, dict) or not isinstance(inputs.get(set_name), dict):
         return set()
-    return digests(paths_of(inputs[which]), result.get("data") or ())
+    return digests(paths_of(inputs[set_name]), result.get("data") or ())
 
 
 def is_tuned_on(path: str, files: Iterable[FileDigest]) -> bool:
@@ -70,8 +70,8 @@ def is_tuned_on(path: str, files: Iterable[FileDigest]) -> bool:
 
 def digests(paths: Iterable[str], data: Iterable[dict[str, Any]]) -> set[str]:
     """Return the digests of files; those of a folder are those of what was read from it."""
-    wanted = set(paths)
-    return {file["sha256"] for file in data if file["path"] in wanted}
+    of_set = set(paths)
+    return {file["sha256"] for file in data if file["path"] in of_set}
 
 
 def counted(session: Session, result: TuneResult, out: str | None) -> TuneResult:
@@ -100,26 +100,38 @@ def counted(session: Session, result: TuneResult, out: str | None) -> TuneResult
 
 def dated(session: Session, result: TuneResult) -> TuneResult:
     """Note when a run ended, and the command that runs it again."""
-    date = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    date = _now().isoformat(timespec="seconds")
     command = [shown_path(argument) for argument in session.arguments]
     inputs = {**(result.inputs or {}), "command": command, "date": date}
     return dataclasses.replace(result, inputs=inputs)
+
+
+def _now() -> datetime.datetime:
+    """Return the time; a build that must be reproducible sets it (reproducible-builds.org)."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    if epoch is not None:
+        try:
+            return datetime.datetime.fromtimestamp(int(epoch), datetime.UTC)
+        except (ValueError, OverflowError, OSError):
+            text = f"SOURCE_DATE_EPOCH is no number of seconds: {epoch!r}; the result has today's date"
+            warnings.warn(text, stacklevel=2)
+    return datetime.datetime.now(datetime.UTC)
 
 
 def earlier(path: str) -> dict[str, Any] | None:
     """Return the result that a file holds; None if it holds none."""
     try:
         with open(path, "rb") as file:
-            found = json.loads(file.read())
+            result = json.loads(file.read())
     except (OSError, ValueError, RecursionError):
         return None
-    is_result = isinstance(found, dict) and str(found.get("schema")).startswith("tunesmith.tune/")
-    return found if is_result and _are_files(found.get("data")) else None
+    is_result = isinstance(result, dict) and str(result.get("schema")).startswith("tunesmith.tune/")
+    return result if is_result and _are_files(result.get("data")) else None
 
 
 def _are_files(data: Any) -> bool:
     """Tell whether a list names files with their digests; whoever wrote it may not have been us."""
     return isinstance(data, list) and all(
-        isinstance(one, dict) and {type(one.get(key)) for key in ("path", "sha256")} == {str}
-        for one in data
+        isinstance(entry, dict) and {type(entry.get(key)) for key in ("path", "sha256")} == {str}
+        for entry in data
     )
