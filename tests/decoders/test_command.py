@@ -85,10 +85,13 @@ def test_any_number_of_jobs_gives_the_same_bits(command):
         same(results[0], other)
 
 
+NAMES = ["lm", "tm_2", "tm_10", "s_a", "s_b", "s_c"]
+
+
 def lists() -> st.SearchStrategy:
     """Sentences with lists of candidates, whose features are few, many, or on some alone."""
     values = st.sampled_from([0.0, 1.0, -0.5, 2.25])
-    names = st.sampled_from(["lm", "tm_2", "tm_10", "s_a", "s_b", "s_c"])
+    names = st.sampled_from(NAMES)
     candidate = st.tuples(st.sampled_from(["", "u", "v u", "w"]), st.dictionaries(names, values))
     return st.lists(st.lists(candidate, min_size=1, max_size=4), min_size=1, max_size=7)
 
@@ -108,11 +111,11 @@ def jsonl(rows) -> str:
 
 
 def csv(rows) -> str:
-    """Return a table that has the columns that its own rows need, and no others.
+    """Return a table with a column for each feature, which is 0 where it does not fire.
 
-    An empty cell would be an error, so a feature that does not fire is 0.
+    An empty cell would be an error, and a column that only some tables have is a gap in others.
     """
-    names = list(dict.fromkeys(name for _, _, features in rows for name in features))
+    names = ["all", *NAMES]
     cells = [[str(k), t, *(str(f.get(name, 0)) for name in names)] for k, t, f in rows]
     return "".join(",".join(row) + "\n" for row in [["id", "text", *names], *cells])
 

@@ -53,7 +53,7 @@ FAULTS = {
     "segfault": ["killed by the signal SIGSEGV"],
     "cut": ["output: the last line has no end", "may be cut off"],
     "few": ["no candidate of sentence 5,", "of 6 counted from 0"],
-    "many": ["candidates of a sentence '99'", "input has 6"],
+    "many": ["candidates of sentence '99'", "input has 6"],
     "from-1": ["no candidate of sentence 0,", "counted from 0"],
     "nan": ["output:24:", "nan"],
     "inf": ["output:24:", "inf"],

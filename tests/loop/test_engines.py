@@ -96,17 +96,32 @@ def test_learners_that_decode_live(files, processes, tuner):
     try:
         with threads(2):
             wanted = hiero_run(files, tuner)
-            assert len([line for line in told if "--engine processes" in line]) == 1
-            told.clear()
             with working_on(processes):
                 found = hiero_run(files, tuner)
-        assert not [line for line in told if "--engine processes" in line]
+            assert not [line for line in told if "--engine processes" in line]
+            Loop().run(Portable(), tuner, Inputs.of(*sentences(4, 1)))
+        # Threads cannot share that one.
+        assert len([line for line in told if "--engine processes" in line]) == 1
     finally:
         tell_with(None)
     assert essence(found) == essence(wanted)
     assert (found.engine, found.workers) == ("processes", 2)
     assert wanted.workers == 0
     assert wanted.weights["Own"] != 0.0
+
+
+@pytest.mark.filterwarnings("ignore:.* sentences of the")
+@pytest.mark.parametrize(
+    "options", [{}, {"learners": 3}, {"learners": 3, "parallel": "async"}], ids=str
+)
+def test_threads_share_the_decoder_and_change_nothing(files, options):
+    """Its cache of parses, and the features that sentences' own grammars add."""
+    found = []
+    for count in (1, 2):
+        with threads(count):
+            found.append(hiero_run(files, MIRA(epochs=2, rate=0.5, **options)))
+    assert essence(found[0]) == essence(found[1])
+    assert found[0].weights["Own"] != 0.0
 
 
 def test_learners_have_the_model_that_others_decode_with(files):

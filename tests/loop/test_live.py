@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import signal
 import sys
+import threading
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -340,3 +343,54 @@ def test_weights_for_the_same_names():
         weights.with_values(np.zeros(3))
     with pytest.raises(TunesmithError, match="not finite"):
         weights.with_values(np.array([np.nan, 0.0]))
+
+
+@dataclass(frozen=True)
+class Shared(ForestToy):
+    """May be used by several threads, and notes which do."""
+
+    is_thread_safe = True
+    beam: float | None = 0.12
+    seen: list[int] = dataclasses.field(default_factory=list, compare=False)
+
+    def forests(self, weights, sentences):
+        self.seen.append(threading.get_ident())
+        return super().forests(weights, sentences)
+
+    def configuration(self):
+        return ForestToy(beam=self.beam).configuration()
+
+
+@pytest.mark.parametrize(
+    "tuner",
+    [
+        MIRA(epochs=3),
+        Perceptron(epochs=3),
+        MIRA(epochs=3, learners=3),
+        AROW(epochs=3, learners=3, parallel="async"),
+        SGD(epochs=3, learners=2, parallel="async"),
+    ],
+    ids=lambda t: f"{t.name}-{t.learners}-{t.parallel}",
+)
+def test_threads_that_decode_at_the_same_time_change_nothing(tuner):
+    """One learner, whose next sentence is decoded ahead, and several side by side."""
+    found = []
+    for count in (1, 2):
+        decoder = Shared()
+        with local.threads(count):
+            found.append(plain(Loop().run(decoder, tuner, TUNE, dev=DEV)))
+        found[-1].pop("threads")
+        others = set(decoder.seen) - {threading.get_ident()}
+        assert bool(others) == (count == 2)
+    assert found[0] == found[1]
+
+
+def test_a_decoder_that_threads_may_not_share_is_asked_by_one_alone():
+    class Alone(Shared):
+        is_thread_safe = False
+
+    for learners in (1, 3):
+        decoder = Alone()
+        with local.threads(2):
+            Loop().run(decoder, MIRA(epochs=1, learners=learners), TUNE)
+        assert set(decoder.seen) == {threading.get_ident()}

@@ -13,7 +13,7 @@ import pytest
 from tests.helpers.waiting import PATIENCE, wait_until
 from tunesmith.errors import UsageError
 from tunesmith.parallel import local
-from tunesmith.parallel.local import map_pieces, pieces_of, thread_count, threads
+from tunesmith.parallel.local import ahead, map_pieces, pieces_of, thread_count, threads
 
 
 @pytest.mark.parametrize("count", [1, 2, 7])
@@ -180,3 +180,45 @@ def test_pieces_of_pieces_end_when_nobody_waits_for_them() -> None:
     with threads(2), pytest.raises(KeyError):
         map_pieces(work, [0, 1])
     assert len(ended) == 1
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_streams_are_computed_ahead_in_their_order(count):
+    taken = []
+
+    def items():
+        for k in range(20):
+            taken.append(k)
+            yield k
+
+    with threads(count):
+        for done, (item, result) in enumerate(ahead(lambda k: k * k, items())):
+            assert (item, result) == (done, done * done)
+            assert len(taken) <= done + 1 + count
+    assert len(taken) == 20
+
+
+def test_an_error_in_a_stream_comes_in_its_place():
+    def work(k):
+        if k == 3:
+            raise ValueError("three")
+        return k
+
+    def broken():
+        yield from range(3)
+        raise ValueError("three")
+
+    def go_on(seen, do, items):
+        with threads(2):
+            seen.extend(item for item, _ in ahead(do, items))
+
+    for items, do in ((range(10), work), (broken(), int)):
+        seen = []
+        with pytest.raises(ValueError, match="three"):
+            go_on(seen, do, items)
+        assert seen == [0, 1, 2]
+    with threads(2):
+        stream = ahead(work, range(3))
+        assert next(stream) == (0, 0)
+        stream.close()
+        assert list(ahead(work, range(3))) == [(0, 0), (1, 1), (2, 2)]

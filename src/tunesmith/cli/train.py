@@ -26,12 +26,13 @@ def run(
     target: Annotated[str, typer.Option(help="Their translations, line by line.", metavar="FILE")],
     out: Annotated[
         str,
-        typer.Option(help="Folder for the model; one that is there is replaced.", metavar="FOLDER"),
+        typer.Option(help="Folder for the model; an existing model is replaced.", metavar="FOLDER"),
     ],
     alignment: Annotated[
         str | None,
         typer.Option(
-            help="Links of words, a line 0-0 1-2 a pair; without, words are aligned here.",
+            help="Word alignments, such as 0-0 1-2, one pair of sentences per line; "
+            "by default words are aligned here.",
             metavar="FILE",
             show_default=False,
         ),
@@ -40,23 +41,23 @@ def run(
         str, typer.Option(help="How words are aligned.", metavar="ibm1|ibm2|hmm|fast-align")
     ] = "hmm",
     iterations: Annotated[
-        int, typer.Option(help="Rounds of training of each model that aligns.", metavar="INTEGER")
+        int, typer.Option(help="Training iterations of each alignment model.", metavar="INTEGER")
     ] = 5,
     symmetrise: Annotated[
         str,
         typer.Option(
-            help="How both directions become one: intersection, union, grow-diag, "
+            help="How both directions are combined: intersection, union, grow-diag, "
             "grow-diag-final, grow-diag-final-and.",
             metavar="NAME",
         ),
     ] = "grow-diag-final-and",
     max_phrase: Annotated[
         int,
-        typer.Option(help="Words of an initial phrase at most, on either side.", metavar="INTEGER"),
+        typer.Option(help="Most words of an initial phrase, on either side.", metavar="INTEGER"),
     ] = 10,
     max_symbols: Annotated[
         int,
-        typer.Option(help="Words and nonterminals of a source side at most.", metavar="INTEGER"),
+        typer.Option(help="Most words and nonterminals of a source side.", metavar="INTEGER"),
     ] = 5,
     max_nonterminals: Annotated[
         int, typer.Option(help="Nonterminals of a rule: 0, 1 or 2.", metavar="INTEGER")
@@ -64,7 +65,7 @@ def run(
     min_gap: Annotated[
         int,
         typer.Option(
-            help="Source words that a nonterminal is extracted from at least.", metavar="INTEGER"
+            help="Fewest source words that a nonterminal covers when extracted.", metavar="INTEGER"
         ),
     ] = 1,
     loose: Annotated[
@@ -75,10 +76,13 @@ def run(
         typer.Option("--adjacent", help="Nonterminals may be neighbours on the source side."),
     ] = False,
     keep_best: Annotated[
-        int, typer.Option(help="Target sides of a source side that are kept.", metavar="INTEGER")
+        int, typer.Option(help="Target sides to keep for each source side.", metavar="INTEGER")
     ] = 30,
     min_count: Annotated[
-        int, typer.Option(help="Times that a rule must have been extracted.", metavar="INTEGER")
+        int,
+        typer.Option(
+            help="Drop rules that were extracted fewer times than this.", metavar="INTEGER"
+        ),
     ] = 1,
     filter_by: Annotated[
         list[str],
@@ -90,9 +94,7 @@ def run(
             show_default=False,
         ),
     ] = [],  # noqa: B006  (typer's way; never changed)
-    order: Annotated[
-        int, typer.Option(help="Words of an n-gram of the language model.", metavar="INTEGER")
-    ] = 5,
+    order: Annotated[int, typer.Option(help="Order of the language model.", metavar="INTEGER")] = 5,
     lm_text: Annotated[
         list[str],
         typer.Option(
@@ -104,7 +106,7 @@ def run(
     lm: Annotated[
         str | None,
         typer.Option(
-            help="A language model to use (ARPA); without, one is estimated.",
+            help="A language model to use (ARPA); by default one is estimated.",
             metavar="FILE",
             show_default=False,
         ),
@@ -121,7 +123,7 @@ def run(
     memory: Memory = None,
     as_json: Json = False,
 ) -> None:
-    """Train a hierarchical model on parallel text: rules, a language model, first weights."""
+    """Train a hierarchical model on parallel text: rules, language model, starting weights."""
     from tunesmith.hiero.model import SearchSettings
     from tunesmith.hiero.training.rules.extract import Extraction
     from tunesmith.hiero.training.rules.table import RuleTable

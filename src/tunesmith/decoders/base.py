@@ -62,6 +62,8 @@ class Decoder(Options, ABC):
     gives_forests: ClassVar[bool] = False
     #: Whether it can be pickled, and copies of it in other processes decode as it does.
     is_portable: ClassVar[bool] = False
+    #: Whether several threads may ask it for forests at the same time.
+    is_thread_safe: ClassVar[bool] = False
     #: Whether it has its sentences decoded by the engine in force itself.
     shares_out: ClassVar[bool] = False
 
@@ -215,17 +217,17 @@ def check_forests(decoded: Forests, sentences: Sequence[Sentence], names: tuple[
 
 def _check_ids(ids: Sequence[GroupId], sentences: Sequence[Sentence], product: str) -> None:
     """Raise an error if something is lacking for a sentence, or stands in another place."""
-    wanted = [sentence.id for sentence in sentences]
-    if list(ids) == wanted:
+    expected = [sentence.id for sentence in sentences]
+    if list(ids) == expected:
         return
     present = set(ids)
-    lacking = [i for i in wanted if i not in present]
+    lacking = [i for i in expected if i not in present]
     if lacking:
         more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
         raise DecoderError(
             f"the decoder gave no {product} for sentence {lacking[0]}{more}; look at its output"
         )
-    known = set(wanted)
+    known = set(expected)
     strange = next((i for i in ids if i not in known), None)
     where = "in another order" if strange is None else f"of a sentence {strange} that is none"
     raise DecoderError(f"the decoder gave {product}s {where}; look at its output")

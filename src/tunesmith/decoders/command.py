@@ -45,8 +45,8 @@ class CommandDecoder(ExternalDecoder):
     )
     weights_template: str | None = option(
         None,
-        "file with weights as the decoder wants it: the values in it are replaced, all else stays, "
-        "and tuning starts from them",
+        "weights file in the decoder's own format: its values are replaced, "
+        "the rest is kept, and tuning starts from them",
         "FILE",
     )
 

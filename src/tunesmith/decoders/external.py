@@ -89,10 +89,10 @@ class ExternalDecoder(Decoder):
     :meth:`weights_bytes`.
     """
 
-    nbest_size: int = option(100, "candidates of a sentence", least=1)
-    jobs: int = option(1, "processes side by side, each with a part of the sentences", least=1)
-    time_limit: float | None = option(None, "seconds that one process may take", above=0)
-    retries: int = option(1, "how often a process that failed is started again", least=0)
+    nbest_size: int = option(100, "candidates per sentence", least=1)
+    jobs: int = option(1, "parallel processes, each with a part of the sentences", least=1)
+    time_limit: float | None = option(None, "time limit of one process, in seconds", above=0)
+    retries: int = option(1, "how many times a failed process is restarted", least=0)
     format: str | None = option(
         None, "format of the n-best list, one of 'tunesmith list formats'; default: recognised"
     )

@@ -56,7 +56,7 @@ def check_ids(collector: Collector, count: int) -> None:
     if len(present) > count:
         strange = next(i for i in collector.ids if not isinstance(i, int) or not 0 <= i < count)
         raise DecoderError(
-            f"there are candidates of a sentence '{strange}', and its input has {count}, counted "
+            f"there are candidates of sentence '{strange}', but its input has {count}, counted "
             "from 0; have it number the lines of its input"
         )
 

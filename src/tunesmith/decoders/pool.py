@@ -32,7 +32,7 @@ class PoolDecoder(Decoder):
 
     candidates: tuple[str, ...] = option((), "file with all candidates", "FILE", convert=texts)
     format: str | None = option(None, "its format [default: recognised from the content]", "NAME")
-    nbest_size: int = option(100, "candidates of a sentence", least=1)
+    nbest_size: int = option(100, "candidates per sentence", least=1)
     _candidates: CandidateSet | None = field(default=None, compare=False, repr=False)
 
     @classmethod

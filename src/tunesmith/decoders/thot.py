@@ -73,22 +73,22 @@ class ThotDecoder(Decoder):
     """
 
     config: str = option("", "Thot's configuration, as sil-machine's smt.cfg", "FILE")
-    nbest_size: int = option(100, "candidates of a sentence")
+    nbest_size: int = option(100, "candidates per sentence")
     alignment: Literal["auto", "ibm1", "ibm2", "hmm", "fast-align", "ibm3", "ibm4"] = option(
         "auto", "the kind of alignment model that the model was trained with"
     )
     norm: float = option(
         0.5,
-        "size of the weights in the search, summed over words, language model and phrase models: "
-        "the smaller, the wider it is; 0 takes weights as they come",
+        "ℓ1 norm to which the weights are scaled for the search: smaller "
+        "values search more widely; 0 leaves them alone",
     )
     w: float | None = option(
         None,
         "which options of a source phrase are tried: below 1 those whose probability is at least "
         "this share of the best one's, otherwise this many",
     )
-    a: int | None = option(None, "words of a source phrase at most")
-    s: int | None = option(None, "hypotheses in a stack at most")
+    a: int | None = option(None, "most words of a source phrase")
+    s: int | None = option(None, "most hypotheses in a stack")
     heuristic: int | None = option(None, "estimate of what is left to translate: 0 none, 4 or 6")
 
     def __post_init__(self) -> None:
@@ -99,9 +99,9 @@ class ThotDecoder(Decoder):
             value = getattr(self, name)
             if value is None and name not in ("nbest_size", "norm"):
                 continue
-            if (wanted := expected_value(name, value)) is not None:
+            if (expected := expected_value(name, value)) is not None:
                 shown = f"{name.replace('_', '-')} of decoder 'thot' is {value}"
-                raise UsageError(f"{shortened(shown)}; give {wanted}")
+                raise UsageError(f"{shortened(shown)}; give {expected}")
 
     @cached_property
     def _config(self) -> ThotConfig:

@@ -216,8 +216,8 @@ def _number(
         value = kind(text)
     except ValueError:
         value = math.nan
-    if (wanted := expected_value(field, value)) is not None:
-        raise FormatError(os.fspath(path), line, f"{name} is '{text}'", f"give {wanted}")
+    if (expected := expected_value(field, value)) is not None:
+        raise FormatError(os.fspath(path), line, f"{name} is '{text}'", f"give {expected}")
     return value
 
 

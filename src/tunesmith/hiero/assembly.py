@@ -8,10 +8,10 @@ import re
 import threading
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -20,15 +20,16 @@ from tunesmith.data.candidates import FileDigest, GroupId
 from tunesmith.data.forests import ForestArrays, ForestSet, joined
 from tunesmith.data.memory import budget
 from tunesmith.data.weights import Weights
-from tunesmith.decoders.base import digest_of
+from tunesmith.decoders.base import DecoderError, digest_of
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.hiero.conventions import CDEC, Conventions
-from tunesmith.hiero.engine import HieroEngine, Settings, Translation
+from tunesmith.hiero.engine import NO_NUMBERS, HieroEngine, Settings, Translation
 from tunesmith.hiero.grammar import grammar as grammars
 from tunesmith.hiero.grammar.grammar import FROM_START, SPAN, Grammar, glue
 from tunesmith.hiero.grammar.lexical import frequent_in_rules, with_lexical
 from tunesmith.hiero.grammar.text import read_grammar, segment
 from tunesmith.hiero.joshua_config import JoshuaConfig
+from tunesmith.hiero.lattice import LATTICE, WordLattice, lattice_in
 from tunesmith.hiero.lm.language_model import LanguageModel, LanguageModels
 from tunesmith.hiero.markup import FORCED, Forced, forced_in
 from tunesmith.hiero.model import HieroModel
@@ -52,12 +53,27 @@ Frequent: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Input:
-    """A sentence: its text and words, a grammar of its own if it names one, forced translations."""
+    """A sentence, or a lattice.
+
+    Attributes
+    ----------
+    text
+        How it stands in a file.
+    words
+        Its words; those of all arcs of a lattice.
+    grammar
+        The grammar of its own, if it names one.
+    forced
+        Forced translations.
+    lattice
+        None for a sentence.
+    """
 
     text: str
     words: tuple[str, ...]
     grammar: str = ""
     forced: tuple[Forced, ...] = ()
+    lattice: WordLattice | None = None
 
 
 class WordForest(NamedTuple):
@@ -87,6 +103,8 @@ class Parts:
         Words of a sentence that are read; 0 for all.
     reads_markup
         Whether elements of XML force translations.
+    lattices
+        What the scores of lattices are; None where sentences are read.
     frequent
         The source and the target words that have lexical features, if there are such.
     names
@@ -102,23 +120,26 @@ class Parts:
     frequent: Frequent | None = None
     longest: int = 0
     reads_markup: bool = False
+    lattices: Literal["plain", "probabilities"] | None = None
     names: tuple[str, ...] = field(init=False)
     _met: set[str] = field(default_factory=set)
+    _arc_scores: int | None = None
     _grammars: OrderedDict[str, Grammar] = field(default_factory=OrderedDict)
     _engines: OrderedDict[str, HieroEngine] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _names_lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         self.names = self.engine.names
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what another process needs: what is kept of sentences stays behind."""
-        left = {"_lock", "_grammars", "_engines"}
+        left = {"_lock", "_names_lock", "_grammars", "_engines"}
         return {name: value for name, value in vars(self).items() if name not in left}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _grammars=OrderedDict(), _engines=OrderedDict())
-        self._lock = threading.Lock()
+        self._lock, self._names_lock = threading.Lock(), threading.Lock()
 
     @property
     def added(self) -> tuple[str, ...]:
@@ -131,8 +152,14 @@ class Parts:
             self.names = self.engine.names + added
 
     def read(self, text: str) -> Input:
-        """Take apart what is to be translated: words, or cdec's ``<seg>`` around them."""
+        """Take apart what is to be translated: words or a lattice, in cdec's ``<seg>`` or not."""
         attributes, text = segment(text)
+        if self.lattices is not None and text.strip():
+            return self._lattice(text, attributes.get("grammar", ""))
+        if LATTICE.match(text.strip()):
+            raise DecoderError(
+                "it is a lattice (PLF), and words are decoded; read lattices with lattice-input"
+            )
         plain, forced = forced_in(text) if self.reads_markup else (text.split(), ())
         escaped = self.conventions.escaped
         words = tuple(map(escaped, plain))
@@ -149,20 +176,51 @@ class Parts:
             forced = tuple(span for span in forced if span.end <= self.longest)
         return Input(text, words, attributes.get("grammar", ""), forced)
 
+    def _lattice(self, text: str, grammar: str) -> Input:
+        """Take a lattice apart."""
+        lattice = lattice_in(text, self.lattices == "probabilities")
+        lattice = lattice.spelled(self.conventions.escaped)
+        with self._names_lock:  # of two threads, one has the first lattice
+            if self._arc_scores is None:
+                self._arc_scores = lattice.unnamed
+        if lattice.unnamed != self._arc_scores:
+            raise DecoderError(
+                f"its arcs have {lattice.unnamed} scores, and those before "
+                f"{self._arc_scores}; give all arcs the same number of scores"
+            )
+        if clash := set(lattice.names).intersection(self.engine.models.names):
+            raise DecoderError(
+                f"its arcs have the feature '{min(clash)}', as a language model; rename one"
+            )
+        if self.longest and lattice.size > self.longest:
+            raise DecoderError(
+                f"the lattice has {lattice.size + 1} nodes, and by the joshua.config sentences end "
+                f"after {self.longest} words; raise maxlen"
+            )
+        return Input(text, lattice.words, grammar, (), lattice)
+
     def learn(self, inputs: Sequence[Input]) -> None:
         """Add the features of sentences' own grammars, before the sentences are searched."""
-        for file in dict.fromkeys(sentence.grammar for sentence in inputs):
-            if file and file not in self._met:
-                new = self._grammar(file).names
-                self.names = tuple(dict.fromkeys([*self.names, *new]))
-                self._met.add(file)
-        if any(span.log_probability for sentence in inputs for span in sentence.forced):
-            self.names = tuple(dict.fromkeys([*self.names, FORCED]))
+        with self._names_lock:  # two threads may meet two grammars, and neither's features are lost
+            for file in dict.fromkeys(sentence.grammar for sentence in inputs):
+                if file and file not in self._met:
+                    new = self._grammar(file).names
+                    self.names = tuple(dict.fromkeys([*self.names, *new]))
+                    self._met.add(file)
+            if any(span.log_probability for sentence in inputs for span in sentence.forced):
+                self.names = tuple(dict.fromkeys([*self.names, FORCED]))
+            lattices = [sentence.lattice for sentence in inputs if sentence.lattice is not None]
+            arcs = dict.fromkeys(name for lattice in lattices for name in lattice.names)
+            if not arcs.keys() <= set(self.names):
+                self.names = tuple(dict.fromkeys([*self.names, *arcs]))
 
     def translation_of(self, sentence: Input, weights: Floats) -> Translation:
         """Search a sentence under weights in the order of ``names``."""
-        feature = self.names.index(FORCED) if FORCED in self.names else -1
-        return self.engine_of(sentence).search(sentence.words, weights, sentence.forced, feature)
+        numbers: Mapping[str, int] = NO_NUMBERS
+        if sentence.forced or sentence.lattice is not None:
+            numbers = {name: k for k, name in enumerate(self.names)}
+        words = sentence.words if sentence.lattice is None else sentence.lattice
+        return self.engine_of(sentence).search(words, weights, sentence.forced, numbers)
 
     def engine_of(self, sentence: Input) -> HieroEngine:
         """Return the engine for a sentence; its features are those of ``names``, or the first."""
@@ -403,4 +461,6 @@ def _parts(
     )
     engine = HieroEngine(grammar, models, settings)
     markup = options.xml_input is not None
-    return Parts(engine, conventions, start, files, limit, frequent, reads_markup=markup)
+    parts = Parts(engine, conventions, start, files, limit, frequent, reads_markup=markup)
+    parts.lattices = options.lattice_input
+    return parts

@@ -43,47 +43,51 @@ class HieroDecoder(Decoder):
     """
 
     model: str = option("", "a folder that `tunesmith train` made", "FOLDER")
-    grammar: tuple[str, ...] = option((), "rules, in place of a model", "FILE")
+    grammar: tuple[str, ...] = option((), "rules, instead of a model", "FILE")
     lm: tuple[str, ...] = option(
         (),
-        "a language model (ARPA), in place of a model's; NAME=FILE gives its feature a name",
+        "a language model (ARPA), instead of the model's; NAME=FILE names its feature",
         "FILE",
     )
-    joshua: str = option("", "a joshua.config, in place of a model", "FILE")
-    nbest_size: int = option(100, "candidates of a sentence", least=1, most=MOST)
+    joshua: str = option("", "a joshua.config, instead of a model", "FILE")
+    nbest_size: int = option(100, "candidates per sentence", least=1, most=MOST)
     pop_limit: int | None = option(
         None,
-        "hyperedges that are made for each span and category: more take longer and find better "
-        "translations; 0 for no limit [default: the model's, or 200]",
+        "hyperedges per span and category: higher limits take longer and "
+        "find better translations; 0 for no limit [default: the model's, or 200]",
         least=0,
         most=MOST,
     )
     span_limit: int | None = option(
         None,
-        "source words that a rule may cover at most, but for glue [default: the model's, or 15]",
+        "most source words that a rule may cover, except glue [default: the model's, or 15]",
         least=1,
         most=MOST,
     )
     option_limit: int | None = option(
         None,
-        "rules of each source side that are tried, the best first; 0 for all "
-        "[default: a joshua.config's, or 0]",
+        "rules tried per source side, best first; 0 for all [default: a joshua.config's, or 0]",
         least=0,
         most=MOST,
     )
     passes: Literal["all", "unknown", "none"] | None = option(
         None,
-        "which words may stay as they are: all, those without a rule of their own, or none "
-        "[default: all]",
+        "which words may be copied: all, those without a rule of their own, or none [default: all]",
     )
     unknown: Literal["copy", "drop"] = option(
-        "copy", "what becomes of a word without a rule: it stays as it is, or is left out"
+        "copy", "what to do with a word without a rule: copy it, or leave it out"
     )
-    glue: bool = option(True, "join spans by glue rules, where no file has them")
+    glue: bool = option(True, "add glue rules if no file has them")
     xml_input: Literal["exclusive", "inclusive"] | None = option(
         None,
         'read <x translation="...">words</x>, as Moses does: these words have this translation '
         "alone, or it is tried beside the others [default: refuse such elements]",
+    )
+    lattice_input: Literal["plain", "probabilities"] | None = option(
+        None,
+        "read lattices (PLF) in place of sentences: the scores of their arcs are features as they "
+        "stand, or they are probabilities, whose logarithms are, as in Moses [default: refuse "
+        "lattices]",
     )
     lexical: int = option(
         0,
@@ -93,8 +97,8 @@ class HieroDecoder(Decoder):
         most=MOST,
     )
 
-    #: It gives whole forests, and workers can have a copy of the model.
-    gives_forests = is_portable = shares_out = True
+    #: It gives whole forests, several threads may use it, and workers can have a copy of the model.
+    gives_forests = is_portable = is_thread_safe = shares_out = True
 
     _owner_is = "decoder"
 
@@ -108,6 +112,11 @@ class HieroDecoder(Decoder):
             )
         if len(sources) > 1:
             raise UsageError(f"decoder 'hiero' has both {sources[0]} and {sources[1]}; give one")
+        if self.lattice_input and self.xml_input:
+            raise UsageError(
+                "elements of XML stand in sentences, not in lattices; drop xml-input or "
+                "lattice-input"
+            )
         if not self.glue and (self.model or self.joshua):
             raise UsageError(
                 "without glue is for a grammar alone: a model and a joshua.config have glue rules "
@@ -185,8 +194,8 @@ class HieroDecoder(Decoder):
         """
         if size < 1:
             raise UsageError(f"{size} derivations of each sentence are asked for; give 1 or more")
-        given = Weights.from_dict(weights)
-        ids, inputs, vector = self._given(given, sentences)
+        named = Weights.from_dict(weights)
+        ids, inputs, vector = self._given(named, sentences)
         parts = self._parts
         pieces = share(search_traced, parts, ids, inputs, vector, size, unique)
         results = list(chain.from_iterable(pieces))
@@ -212,6 +221,10 @@ class HieroDecoder(Decoder):
     def meet(self, sentences: Sequence[Sentence | str]) -> None:
         """Learn the features that the own grammars of sentences have beside those of ``names``."""
         self._parts.learn(self._inputs(_numbered(sentences)))
+
+    def check(self, text: str) -> None:
+        """Raise an error if a text cannot be taken apart: a lattice, or elements within it."""
+        self._parts.read(text)
 
     def forget(self) -> None:
         """Let go of what is kept of sentences: they do not come again."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -26,8 +27,9 @@ from tunesmith.hiero.chart.sentence_rules import (
     rules_of,
 )
 from tunesmith.hiero.grammar.grammar import Grammar
+from tunesmith.hiero.lattice import WordLattice
 from tunesmith.hiero.lm.language_model import LanguageModels
-from tunesmith.hiero.markup import Forced
+from tunesmith.hiero.markup import FORCED, Forced
 from tunesmith.hiero.store import frozen
 from tunesmith.hiero.vocabulary import Vocabulary
 
@@ -35,6 +37,8 @@ from tunesmith.hiero.vocabulary import Vocabulary
 BEGIN, END = "<s>", "</s>"
 #: Parses that are kept take at most this share of the memory.
 SHARE = 0.25
+#: Of inputs that bring no features.
+NO_NUMBERS: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -100,8 +104,10 @@ class Prepared(NamedTuple):
         The grammar's words, and those that it does not have: their ids come after the grammar's.
     hidden
         Words that are none of the output.
+    words
+        All words that rules cover, of a lattice those of its arcs.
     forced
-        Forced translations, their places among all words that rules cover.
+        Forced translations, their places among these.
     """
 
     parse: Parse
@@ -109,6 +115,7 @@ class Prepared(NamedTuple):
     vocabulary: Vocabulary
     strange: tuple[str, ...]
     hidden: Ids
+    words: tuple[str, ...] = ()
     forced: tuple[Forced, ...] = ()
 
     def word(self, number: int) -> str:
@@ -202,21 +209,29 @@ class HieroEngine:
         return frozen(nodes)
 
     def prepare(
-        self, words: Sequence[str], forced: Sequence[Forced] = (), forced_feature: int = -1
+        self,
+        words: Sequence[str] | WordLattice,
+        forced: Sequence[Forced] = (),
+        numbers: Mapping[str, int] = NO_NUMBERS,
     ) -> Prepared | None:
-        """Parse a sentence, or remember how it was parsed; None if it has no words."""
+        """Parse a sentence, or remember how it was parsed; None if it has no words.
+
+        The parameters are those of :meth:`search`.
+        """
+        lattice = words if isinstance(words, WordLattice) else WordLattice.chain(words)
         if self.settings.has_end_words:
-            words = [BEGIN, *words, END]
+            lattice = lattice.between(BEGIN, END)
             forced = [replace(span, begin=span.begin + 1, end=span.end + 1) for span in forced]
-        if not words:
+        if not lattice.words:
             return None
-        key = " ".join(words) + (f"\n{forced!r}" if forced else "")
+        key = " ".join(lattice.words) if lattice.is_chain else f"\n{lattice!r}"
+        key += f"\n{forced!r}" if forced else ""
         with self._lock:
             cached = self._cache.get(key)
             if cached is not None:
                 self._cache.move_to_end(key)
                 return cached
-        prepared = self._prepared(words, tuple(forced), forced_feature)
+        prepared = self._prepared(lattice, tuple(forced), numbers)
         with self._lock:
             if key not in self._cache:
                 self._cache[key] = prepared
@@ -238,9 +253,9 @@ class HieroEngine:
             self._cached_bytes = 0
 
     def _prepared(
-        self, words: Sequence[str], forced: tuple[Forced, ...], forced_feature: int
+        self, lattice: WordLattice, forced: tuple[Forced, ...], numbers: Mapping[str, int]
     ) -> Prepared:
-        settings, grammar = self.settings, self.grammar
+        settings, grammar, words = self.settings, self.grammar, lattice.words
         is_end = np.array([settings.has_end_words and word in (BEGIN, END) for word in words])
         copied = [f"{word}{settings.passed_suffix}" for word in words]
         translations = [word for span in forced for word in span.translation]
@@ -256,13 +271,15 @@ class HieroEngine:
                 ids[span.begin : span.end] = len(grammar.vocabulary) + len(strange)
                 passed[span.begin : span.end] = False
         spans = np.array([(span.begin, span.end) for span in forced], np.int32).reshape(-1, 2)
+        arcs = lattice.arcs(ids)
         parse = parse_sentence(
-            grammar.arrays, self._order, ids, passed, self._passed, self._top, spans
+            grammar.arrays, self._order, arcs, passed, self._passed, self._top, spans
         )
         if parse.goal < 0:
             text = " ".join(words[:8])
+            shown = f"'{text}'" if lattice.is_chain else "a path of the lattice"
             raise TunesmithError(
-                f"no derivation of the grammar covers '{text}'; let words pass through, and give "
+                f"no derivation of the grammar covers {shown}; let words pass through, and give "
                 "glue rules"
             )
         ends = np.array([k for k, word in enumerate(strange) if word in (BEGIN, END)], np.int32)
@@ -280,10 +297,11 @@ class HieroEngine:
                 offsets([len(span.translation) for span in forced]),
                 forced_words,
                 np.array([span.log_probability for span in forced]),
-                forced_feature,
+                numbers.get(FORCED, -1),
             ),
+            lattice.arc_scores(numbers),
         )
-        return Prepared(parse, rules, grammar.vocabulary, strange, hidden, forced)
+        return Prepared(parse, rules, grammar.vocabulary, strange, hidden, words, forced)
 
     def _numbered(self, *texts: Sequence[str]) -> tuple[tuple[str, ...], list[Ids]]:
         """Return the words that the grammar does not have, and the ids of all words of texts."""
@@ -313,12 +331,12 @@ class HieroEngine:
 
     def search(
         self,
-        words: Sequence[str],
+        words: Sequence[str] | WordLattice,
         weights: Floats,
         forced: Sequence[Forced] = (),
-        forced_feature: int = -1,
+        numbers: Mapping[str, int] = NO_NUMBERS,
     ) -> Translation:
-        """Find good derivations of a sentence.
+        """Find good derivations of a sentence, or of all paths of a lattice.
 
         Parameters
         ----------
@@ -326,11 +344,14 @@ class HieroEngine:
             The sentence.
         weights : float64[D]
             In the order of ``names``.
-        forced, forced_feature
-            Forced translations, and the feature of their probabilities.
+        forced
+            Forced translations, of a sentence alone.
+        numbers
+            The features that the input itself brings, those of forced translations and of arcs,
+            and their places among the weights.
         """
         lm_weights = np.ascontiguousarray(weights[: len(self.models.names)])
-        prepared = self.prepare(words, forced, forced_feature)
+        prepared = self.prepare(words, forced, numbers)
         has_ends = not self.settings.has_end_words
         if prepared is None:
             chart = chart_of_nothing(self.models.arrays, lm_weights, has_ends)
@@ -353,7 +374,8 @@ def _nothing() -> Prepared:
     """Return the parse and the rules of a sentence without words."""
     ids, ints, floats = np.zeros(0, np.int32), np.zeros(1, np.int64), np.zeros(0)
     parse = Parse(
-        ids, ids, ids, np.zeros(0, np.bool_), ints, ids, ints, ids, ids, ids, -1
+        ids, ids, ids, np.zeros(0, np.bool_), ints, ids, ints, ids, ids, ids, ids,
+        np.zeros((0, 2), np.int32), -1,
     )  # fmt: skip
     rules = SentenceRules(
         ints, ints, ids, np.zeros((0, 0), np.int32), ints, ids, floats, np.zeros((0, 0))

@@ -92,6 +92,12 @@ def _translations(name: str, attributes: str, begin: int, end: int) -> list[Forc
             raise DecoderError(f"<{name}> has the attribute '{key}'; give translation and prob")
     if "translation" not in values:
         raise DecoderError(f'<{name}> has no translation; write <{name} translation="...">')
+    for key, value in values.items():
+        if "|||" in value:
+            raise DecoderError(
+                f"the {key} of <{name}> has '|||' in it; write || between several, and no | "
+                "beside it"
+            )
     texts = values["translation"].split("||")
     logarithms = [0.0] * len(texts)
     if "prob" in values:

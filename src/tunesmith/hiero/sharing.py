@@ -106,7 +106,7 @@ def share(
 
 def _portable(parts: Parts, some: Some) -> Some:
     """Add what a copy of the model cannot know: features met since, and where files are."""
-    if not any(sentence.grammar or sentence.forced for sentence in some.inputs):
+    if not any(_has_own_features(sentence) for sentence in some.inputs):
         return some
     inputs = tuple(
         dataclasses.replace(sentence, grammar=os.path.abspath(sentence.grammar))
@@ -115,6 +115,10 @@ def _portable(parts: Parts, some: Some) -> Some:
         for sentence in some.inputs
     )
     return Some(some.ids, inputs, parts.added)
+
+
+def _has_own_features(sentence: Input) -> bool:
+    return bool(sentence.grammar or sentence.forced or sentence.lattice)
 
 
 def search(
@@ -148,7 +152,7 @@ def search_traced(
         _, start, edges, _ = kbest_of_block(forest.arrays, 0, 1, weights, size, unique)
         engine = parts.engine_of(sentence)
         ends_are_words = engine.settings.has_end_words
-        tracer = Tracer(translation, engine.grammar, sentence.words, ends_are_words, best_only)
+        tracer = Tracer(translation, engine.grammar, ends_are_words, best_only, sentence.lattice)
         traces = tuple(tracer.trace(edges[lo:hi].tolist()) for lo, hi in pairwise(start.tolist()))
         results.append(Traced(forest, start, edges, traces))
         counter.count()

@@ -1,5 +1,7 @@
 """Traces: the rules of a derivation, the spans that they cover, and which words go together.
 
+Of a lattice, the words are those of the path that the derivation takes.
+
 Links of a translation are those of its rules, moved to where the rules are applied. A word that
 passes through is linked to itself; rules without an alignment have no links, and neither have
 forced translations.
@@ -18,6 +20,7 @@ from tunesmith.hiero.chart.cubes import GOAL
 from tunesmith.hiero.chart.forest import forest_edges
 from tunesmith.hiero.engine import BEGIN, END, Translation
 from tunesmith.hiero.grammar.grammar import Grammar, Nonterminal, Rule
+from tunesmith.hiero.lattice import WordLattice
 
 
 @dataclass(frozen=True)
@@ -50,10 +53,13 @@ class Trace:
         The first makes the sentence; each comes before those that fill its nonterminals.
     links
         Places of words of the sentence and of the translation that go together, ascending.
+    path
+        The words of the path through a lattice, in place of a sentence; None for a sentence.
     """
 
     steps: tuple[TraceStep, ...]
     links: tuple[tuple[int, int], ...]
+    path: tuple[str, ...] | None = None
 
     @property
     def alignment(self) -> str:
@@ -66,7 +72,8 @@ class Trace:
             {"rule": text_of(step.rule), "span": [step.begin, step.end], "tails": list(step.tails)}
             for step in self.steps
         ]
-        return {"alignment": self.alignment, "steps": steps}
+        path = {} if self.path is None else {"path": " ".join(self.path)}
+        return {**path, "alignment": self.alignment, "steps": steps}
 
 
 def text_of(rule: Rule) -> str:
@@ -88,25 +95,26 @@ class Tracer:
         What was found for it.
     grammar
         The rules that were searched.
-    words
-        The sentence, without ``<s>`` and ``</s>``.
     ends_are_words
         Whether rules cover ``<s>`` and ``</s>`` too; they are none of the output.
     best_only
         Which hyperedges derivations are made of: those of this forest.
+    lattice
+        What was translated, if it is no sentence.
     """
 
     def __init__(
         self,
         translation: Translation,
         grammar: Grammar,
-        words: Sequence[str],
         ends_are_words: bool,
         best_only: bool = False,
+        lattice: WordLattice | None = None,
     ) -> None:
         self._chart, self._prepared = translation
         self._grammar = grammar
-        self._words = [BEGIN, *words, END] if ends_are_words else list(words)
+        self._words = self._prepared.words
+        self._has_path = lattice is not None
         self._shift = 1 if ends_are_words else 0
         self._edges: Ids = forest_edges(self._chart, best_only)
         self._rules: dict[int, Rule] = {}
@@ -118,12 +126,8 @@ class Tracer:
         edges = [e for e in edges if self._chart.rules[e] != GOAL]
         rules = [self._rule(int(self._chart.rules[e])) for e in edges]
         tails = _tails(rules)
-        parse = self._prepared.parse
-        spans = [
-            (int(parse.begins[vertex]), int(parse.ends[vertex]))
-            for vertex in self._chart.vertices[self._chart.heads[edges]].tolist()
-        ]
-        size = len(self._words) - 2 * self._shift
+        spans, source = _spans(rules, tails)
+        size = len(source) - 2 * self._shift
         within = [[min(max(k - self._shift, 0), size) for k in span] for span in spans]
         steps = tuple(
             TraceStep(rule, begin, end, tail)
@@ -131,7 +135,8 @@ class Tracer:
         )
         links = _links(rules, spans, tails, self._is_said)
         moved = ((i - self._shift, j) for i, j in links)
-        return Trace(steps, tuple(sorted({(i, j) for i, j in moved if 0 <= i < size})))
+        path = source[self._shift : self._shift + size] if self._has_path else None
+        return Trace(steps, tuple(sorted({(i, j) for i, j in moved if 0 <= i < size})), path)
 
     def _is_said(self, word: str) -> bool:
         """Tell whether a word of a target side is one of the output."""
@@ -175,6 +180,28 @@ def _tails(rules: Sequence[Rule]) -> list[tuple[int, ...]]:
             tails[parent][slot - 1] = step
         waiting += [(step, symbol) for symbol in reversed(rule.target) if isinstance(symbol, int)]
     return [tuple(steps) for steps in tails]
+
+
+def _spans(
+    rules: Sequence[Rule], tails: Sequence[tuple[int, ...]]
+) -> tuple[list[tuple[int, int]], tuple[str, ...]]:
+    """Return the places that each rule covers among the words of all of them, and these words."""
+    spans = [(0, 0)] * len(rules)
+    source: list[str] = []
+    # A step whose next symbol is due, and where it began; steps may lie deep in one another.
+    waiting = [(0, 0, 0, 0)] if rules else []
+    while waiting:
+        step, at, slot, begin = waiting.pop()
+        symbols = rules[step].source
+        while at < len(symbols) and isinstance(symbols[at], str):
+            source.append(str(symbols[at]))
+            at += 1
+        if at == len(symbols):
+            spans[step] = (begin, len(source))
+            continue
+        waiting.append((step, at + 1, slot + 1, begin))
+        waiting.append((tails[step][slot], 0, 0, len(source)))
+    return spans, tuple(source)
 
 
 def _links(

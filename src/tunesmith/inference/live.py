@@ -7,25 +7,57 @@ same forest.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 
 from tunesmith.arrays import Floats
+from tunesmith.inference.ahead import DecodingAhead
 from tunesmith.inference.examples import Derivation, Example, Examples, Risk
 from tunesmith.metrics.candidate_scorer import CandidateScorer
+from tunesmith.parallel.local import thread_count
 from tunesmith.progress import progress
 
 
 class LiveExamples:
-    """The sentences of a set; of each there is a forest as long as its example lives."""
+    """The sentences of a set; of each there is a forest as long as its example lives.
+
+    Parameters
+    ----------
+    names, groups
+        The features, and the number of sentences.
+    decode
+        Decodes a sentence under weights.
+    is_thread_safe
+        Whether threads may do so at the same time.
+    """
 
     def __init__(
-        self, names: tuple[str, ...], groups: int, decode: Callable[[int, Floats], Examples]
+        self,
+        names: tuple[str, ...],
+        groups: int,
+        decode: Callable[[int, Floats], Examples],
+        is_thread_safe: bool = False,
     ) -> None:
         self.names = names
         self.groups = groups
         self._decode = decode
+        self._is_thread_safe = is_thread_safe
         self._count = 0
+
+    @contextmanager
+    def in_order(self, order: Sequence[int]) -> Iterator[None]:
+        """Decode the next sentence of an order ahead, within the block, where a thread is free."""
+        if not self._is_thread_safe or thread_count() < 2:
+            yield
+            return
+        decode = self._decode
+        with DecodingAhead(decode, order) as ahead:
+            self._decode = ahead
+            try:
+                yield
+            finally:
+                self._decode = decode
 
     def example(self, group: int, scorer: CandidateScorer) -> LiveExample:
         """Return a sentence, valued as of now, that is not decoded yet."""

@@ -27,7 +27,7 @@ def settings_of_loop(run: Run, options: dict[str, Any], work_dir: Any) -> dict[s
         **{name: ",".join(tuning[name]) for name in ("keep", "drop")},
         **options,
         "tune_on": run.tune_on,
-        **{f"{which}_groups": len(inputs.sentences) for which, inputs in run.sets.items()},
+        **{f"{set_name}_groups": len(inputs.sentences) for set_name, inputs in run.sets.items()},
         "files": ", ".join(file.path for inputs in run.sets.values() for file in inputs.files),
         **({} if work_dir is None else {"work_dir": os.fspath(work_dir)}),
     }

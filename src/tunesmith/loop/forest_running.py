@@ -48,16 +48,16 @@ class ForestRun(Run):
         configuration["tuning"]["forests"] = self.forest_options.signature()
         return configuration
 
-    def _so_far(self, which: str, inputs: Inputs) -> RoundData:
-        if self.grows(which):
+    def _so_far(self, set_name: str, inputs: Inputs) -> RoundData:
+        if self.grows(set_name):
             return ForestsSoFar(inputs, self.metric, self.forest_options)
         return AccumulatedLists(inputs, self.metric, self.columns, grows=False)
 
     def _take(
-        self, state: State, step: str, which: str, weights: Weights, timed: TimedDecoder
+        self, state: State, step: str, set_name: str, weights: Weights, timed: TimedDecoder
     ) -> None:
         """Run the step that decodes a set, unless it is done, and add its forests or candidates."""
-        sentences, so_far = self.sets[which].sentences, self.lists[which]
+        sentences, so_far = self.sets[set_name].sentences, self.lists[set_name]
         if isinstance(so_far, ForestsSoFar):
             forests = state.forests(
                 step,
@@ -103,7 +103,7 @@ class LiveRun(ForestRun):
     tune_on = "live"
     tuner: OnlineTuner
 
-    def grows(self, which: str) -> bool:
+    def grows(self, set_name: str) -> bool:
         """Tell that nothing is merged from round to round."""
         return False
 
@@ -139,7 +139,8 @@ class LiveRun(ForestRun):
             tuning = tuning.with_start(start)
         training = self.tuner.start_training(tuning, setup.first, generator_of(self.seed))
         is_here = current_engine().name == "threads" and thread_count() > 1
-        if self.tuner.learners > 1 and is_here and self.decoder.is_portable:
+        may_be_copied = self.decoder.is_portable and not self.decoder.is_thread_safe
+        if self.tuner.learners > 1 and is_here and may_be_copied:
             tell(
                 "learners that decode take turns in threads; with --engine processes they work "
                 "side by side, to the same result",

@@ -147,6 +147,11 @@ class DecodedSentences:
         """Whether copies of it, in other processes, decode as it does."""
         return self.decoder.is_portable
 
+    @property
+    def is_thread_safe(self) -> bool:
+        """Whether threads may decode sentences at the same time."""
+        return self.decoder.is_thread_safe
+
     def __getstate__(self) -> dict[str, Any]:
         if not self.is_portable:
             raise UsageError(
@@ -173,13 +178,13 @@ class DecodedSentences:
     def __len__(self) -> int:
         return len(self.inputs.sentences)
 
-    def forests(self, weights: Weights, which: Sequence[int]) -> Forests:
+    def forests(self, weights: Weights, numbers: Sequence[int]) -> Forests:
         """Decode some sentences."""
         inputs = self.inputs
-        if len(which) < len(self):
-            sentences = tuple(inputs.sentences[k] for k in which)
+        if len(numbers) < len(self):
+            sentences = tuple(inputs.sentences[k] for k in numbers)
             references = inputs.references
-            inputs = Inputs(sentences, tuple(references[k] for k in which) if references else ())
+            inputs = Inputs(sentences, tuple(references[k] for k in numbers) if references else ())
         return inputs.with_references(decoded_forests(self.decoder, weights, inputs.sentences))
 
 

@@ -217,16 +217,16 @@ class Loop(Options):
         Forests have all derivations of which lists show some, so they come first where all can
         work on them. Metrics with columns of scores cannot.
         """
-        wanted = self.tune_on
+        tune_on = self.tune_on
         can_use_forests = decoder.gives_forests and tuner.takes_forests and not columns
         # Learning once, and evaluated by the loop, epoch by epoch.
         is_plain = len(tuner.settings()) == 1 and getattr(tuner, "pick", "last") == "last"
-        if wanted == "auto":
+        if tune_on == "auto":
             if not can_use_forests:
                 return "lists"
             return "live" if tuner.is_online and is_plain else "forests"
-        if wanted == "lists":
-            return wanted
+        if tune_on == "lists":
+            return tune_on
         if not decoder.gives_forests:
             raise UsageError(f"decoder '{decoder.name}' gives no forests; leave out --tune-on")
         if columns:
@@ -235,17 +235,17 @@ class Loop(Options):
             )
         if not tuner.takes_forests:
             raise UsageError(f"{tuner.name} works on lists; give --tune-on lists")
-        if wanted == "live" and not tuner.is_online:
+        if tune_on == "live" and not tuner.is_online:
             raise UsageError(
                 f"{tuner.name} learns from whole sets, not from one sentence after the other; give "
                 "--tune-on forests"
             )
-        if wanted == "live" and not is_plain:
+        if tune_on == "live" and not is_plain:
             raise UsageError(
                 "live there is one setting, and --final chooses among its epochs; give one "
                 "objective and no --pick, or --tune-on forests"
             )
-        return wanted
+        return tune_on
 
     def _limits(self, tuner: Tuner) -> Loop:
         """Return the limits of live tuning, whose rounds are epochs of the tuner."""
@@ -297,7 +297,7 @@ SCHEMA = "tunesmith.loop-about/1"
 def store_description(state: State, run: Run, final: str, others: Sequence[Metric | str]) -> None:
     """Store what a run does, and the sentences and references that no step stores."""
     state.keep(ABOUT, describe(run, final, others))
-    state.keep(TEXTS, {which: inputs.to_dict() for which, inputs in run.sets.items()})
+    state.keep(TEXTS, {set_name: inputs.to_dict() for set_name, inputs in run.sets.items()})
 
 
 def describe(run: Run, final: str, others: Sequence[Metric | str]) -> dict[str, Any]:

@@ -50,8 +50,8 @@ class LoopRound:
     def check(self, sets: Iterable[str]) -> None:
         """Raise an error if what was read from a file is not what a run writes."""
         known = {field.name for field in fields(Scores)} - {"initial_score"}
-        for which in sets:
-            output = self.outputs[which]
+        for set_name in sets:
+            output = self.outputs[set_name]
             wrong = (output.keys() - known) | ({"score", "length_ratio"} - output.keys())
             if wrong:
                 raise KeyError(sorted(wrong)[0])
@@ -73,11 +73,11 @@ class LoopRound:
         return {
             "round": number,
             "score": self.score,
-            **{f"{which}_score": self._output_figure(which, "score") for which in others},
+            **{f"{set_name}_score": self._output_figure(set_name, "score") for set_name in others},
             "length_ratio": self.outputs["tune"]["length_ratio"],
             **{
-                f"{which}_length_ratio": self._output_figure(which, "length_ratio")
-                for which in others
+                f"{set_name}_length_ratio": self._output_figure(set_name, "length_ratio")
+                for set_name in others
             },
             "new": self.new,
             "candidates": self.candidates,
@@ -89,8 +89,8 @@ class LoopRound:
             "chosen": is_chosen,
         }
 
-    def _output_figure(self, which: str, name: str) -> float | None:
-        return self.outputs[which][name] if which in self.outputs else None
+    def _output_figure(self, set_name: str, name: str) -> float | None:
+        return self.outputs[set_name][name] if set_name in self.outputs else None
 
 
 def check_number(value: object, name: str) -> None:
@@ -139,10 +139,10 @@ def _scaled(vector: Any) -> Any:
     return vector / (np.abs(vector).sum() or 1.0)
 
 
-def best_round(rounds: Sequence[LoopRound], which: str, metric: Metric) -> LoopRound:
+def best_round(rounds: Sequence[LoopRound], set_name: str, metric: Metric) -> LoopRound:
     """Return the round whose output is best on a set, the first among equals."""
     sign = 1.0 if metric.higher_is_better else -1.0
-    return max(rounds, key=lambda r: sign * float(r.outputs[which]["score"]))
+    return max(rounds, key=lambda r: sign * float(r.outputs[set_name]["score"]))
 
 
 def history_of_rounds(rounds: Sequence[LoopRound]) -> list[dict[str, Any]]:

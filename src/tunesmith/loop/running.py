@@ -150,12 +150,12 @@ class Run:
         several = len(self.tuner.settings()) > 1 or isinstance(self.tuner, Auto)
         return "dev" in self.sets and several
 
-    def grows(self, which: str) -> bool:
+    def grows(self, set_name: str) -> bool:
         """Tell whether the decodings of a set are merged from round to round."""
-        return which == "tune" or (which == "dev" and self.dev_chooses)
+        return set_name == "tune" or (set_name == "dev" and self.dev_chooses)
 
-    def _so_far(self, which: str, inputs: Inputs) -> RoundData:
-        return AccumulatedLists(inputs, self.metric, self.columns, self.grows(which))
+    def _so_far(self, set_name: str, inputs: Inputs) -> RoundData:
+        return AccumulatedLists(inputs, self.metric, self.columns, self.grows(set_name))
 
     def configuration(self) -> dict[str, Any]:
         """Return all that determines the rounds: what they decode, and how they tune."""
@@ -225,26 +225,26 @@ class Run:
                 f"{name}/weights.json: these are not the weights that the rounds before came to; "
                 "remove the folder and those of later rounds, and they are made again"
             )
-        notes = [self._add(state, name, which, weights) for which in self.sets]
+        notes = [self._add(state, name, set_name, weights) for set_name in self.sets]
 
         def scores() -> dict[str, Any]:
             return {
-                "outputs": {which: _output(lists) for which, lists in self.lists.items()},
+                "outputs": {set_name: _output(lists) for set_name, lists in self.lists.items()},
                 "new": self.lists["tune"].new,
                 "candidates": self.lists["tune"].size,
                 "decoded": sum(len(inputs.sentences) for inputs in self.sets.values()),
                 "decode_seconds": sum(float(note["seconds"]) for note in notes),
             }
 
-        texts = {which: lists.output.candidates for which, lists in self.lists.items()}
+        texts = {set_name: lists.output.candidates for set_name, lists in self.lists.items()}
         with whole(f"{name}/scores.json"):
             loop_round = LoopRound(weights, texts, **state.record(f"{name}/scores", scores))
             loop_round.check(self.lists)
             return loop_round
 
-    def _add(self, state: State, name: str, which: str, weights: Weights) -> dict[str, Any]:
+    def _add(self, state: State, name: str, set_name: str, weights: Weights) -> dict[str, Any]:
         """Decode a set, and add its candidates; return the seconds that took, and its warnings."""
-        step = f"{name}/{which}"
+        step = f"{name}/{set_name}"
         notes: list[dict[str, Any]] = []
 
         def timed(make: Callable[[Path | None], T]) -> Callable[[Path | None], T]:
@@ -261,8 +261,8 @@ class Run:
 
             return decode
 
-        with _where(f"{name}, {which}"):
-            self._take(state, step, which, weights, timed)
+        with _where(f"{name}, {set_name}"):
+            self._take(state, step, set_name, weights, timed)
         with whole(f"{step}-decoding.json"):
             note = notes[0] if notes else state.record(f"{step}-decoding", _empty_note)
             check_number(note["seconds"], "seconds")
@@ -271,10 +271,10 @@ class Run:
         return note
 
     def _take(
-        self, state: State, step: str, which: str, weights: Weights, timed: TimedDecoder
+        self, state: State, step: str, set_name: str, weights: Weights, timed: TimedDecoder
     ) -> None:
         """Run the step that decodes a set, unless it is done, and add its candidates."""
-        sentences, lists = self.sets[which].sentences, self.lists[which]
+        sentences, lists = self.sets[set_name].sentences, self.lists[set_name]
         assert isinstance(lists, AccumulatedLists)
         make = timed(lambda folder: self._decode(folder, weights, sentences))
         decoded = state.candidates(step, make)
@@ -377,8 +377,8 @@ class Run:
         oracle_score, oracle_exact = self.oracle(state, name, chosen)
         first, output = rounds[0].outputs, chosen.outputs
         scores = {
-            which: Scores(**{**output[which], "initial_score": first[which]["score"]})
-            for which in self.sets
+            set_name: Scores(**{**output[set_name], "initial_score": first[set_name]["score"]})
+            for set_name in self.sets
         }
         tune_scores = scores["tune"]
         secondary = [self._secondary(metric, rounds[0], chosen) for metric in others]
@@ -426,11 +426,11 @@ class Run:
     def _verdict(self, first: LoopRound, chosen: LoopRound) -> Verdict:
         """Compare the decoder's outputs with the first and with the chosen weights."""
         kinds: tuple[HeldOutKind, ...] = ("test", "dev")
-        for which in kinds:
-            if which in self.sets:
-                before, after = (TuningSet(r.texts[which], self.metric) for r in (first, chosen))
+        for set_name in kinds:
+            if set_name in self.sets:
+                before, after = (TuningSet(r.texts[set_name], self.metric) for r in (first, chosen))
                 statistics = PairedStatistics(before.stats, after.stats)
-                return judge(self.metric, statistics, which)
+                return judge(self.metric, statistics, set_name)
         return UNKNOWN
 
     def _secondary(self, other: Metric | str, first: LoopRound, chosen: LoopRound) -> OtherScores:
@@ -439,9 +439,9 @@ class Run:
         metric = METRICS.create(other) if isinstance(other, str) else other
         scores: dict[str, Scores] = {}
         signature = ""
-        for which in self.sets:
-            before, after = (TuningSet(r.texts[which], metric) for r in (first, chosen))
-            scores[which] = scores_of_outputs(before, after)
+        for set_name in self.sets:
+            before, after = (TuningSet(r.texts[set_name], metric) for r in (first, chosen))
+            scores[set_name] = scores_of_outputs(before, after)
             signature = signature or after.signature()
         tune = scores["tune"]
         figures = tune.score, tune.initial_score, tune.length_ratio

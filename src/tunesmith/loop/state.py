@@ -234,18 +234,18 @@ def _check_configuration(
     """
     path = folder / CONFIGURATION
     # As JSON has it: a tuple is a list there.
-    wanted = json.loads(json.dumps(configuration, allow_nan=False, default=str))
+    expected = json.loads(json.dumps(configuration, allow_nan=False, default=str))
     written = {
         "schema": SCHEMA,
         "version": __version__,
-        "configuration": wanted,
+        "configuration": expected,
         "files": files,
     }
     if not path.exists():
         _write_record(path, written)
         return
     record = _configuration(path)
-    differences = list(_differences(record["configuration"], wanted, ""))
+    differences = list(_differences(record["configuration"], expected, ""))
     if record.get("version") != __version__:
         warnings.warn(
             f"{folder}: the run was started by version {record.get('version')} of tunesmith, and "

@@ -26,10 +26,10 @@ from tunesmith.tasks.forests import ForestTuning
 from tunesmith.tasks.lists import TuningSet
 
 #: What a set of live sentences is made of.
-MADE_OF = ("source", "start", "metric", "options", "kept")
+MADE_OF = ("source", "start", "metric", "options", "selected_names")
 #: Weights whose outputs are cached: an evaluation asks for the start again and again.
 MOST_OUTPUTS = 32
-#: So many sentences, from all over a set, tell what is usual: a set may have millions.
+#: Sentences, from all over a set, that tell what is usual: a set may have millions.
 ENOUGH = 1000
 
 
@@ -55,7 +55,7 @@ class LiveSource(Protocol):
         """Return the number of sentences."""
         ...
 
-    def forests(self, weights: Weights, which: Sequence[int]) -> Forests:
+    def forests(self, weights: Weights, numbers: Sequence[int]) -> Forests:
         """Return the forests of some sentences under weights, with their references.
 
         Features that have no weight count as 0.
@@ -92,7 +92,7 @@ class LiveTuning(Task):
         start: Weights,
         metric: Metric | str = "bleu",
         options: ForestOptions | None = None,
-        kept: tuple[str, ...] | None = None,
+        selected_names: tuple[str, ...] | None = None,
     ) -> None:
         metric = METRICS.create(metric) if isinstance(metric, str) else metric
         if metric.columns:
@@ -106,7 +106,7 @@ class LiveTuning(Task):
         self.start = start
         self.metric = metric
         self.options = options or ForestOptions()
-        self.kept = kept
+        self.selected_names = selected_names
         self._outputs: dict[bytes, TuningSet] = {}
 
     def __repr__(self) -> str:
@@ -118,13 +118,18 @@ class LiveTuning(Task):
         """Whether the decoder can be sent to other processes."""
         return bool(getattr(self.source, "is_portable", False))
 
+    @property
+    def is_thread_safe(self) -> bool:
+        """Whether threads may have sentences decoded at the same time."""
+        return bool(getattr(self.source, "is_thread_safe", False))
+
     def hypotheses(self) -> TuningHypotheses:
         """Return what line searches and gradients ask, of the forests under the start."""
         return self.usual.hypotheses()
 
     def examples(self) -> Examples:
         """Return the sentences, one at a time; each is decoded at its first question."""
-        return LiveExamples(self.names, self.groups, self._forest_examples)
+        return LiveExamples(self.names, self.groups, self._forest_examples, self.is_thread_safe)
 
     def _forest_examples(self, group: int, weights: Floats) -> Examples:
         return self.forests(weights, [group]).examples()
@@ -156,10 +161,10 @@ class LiveTuning(Task):
 
     def split_for_workers(self) -> tuple[Callable[[Any], LiveTuning], Any]:
         """Return what makes a copy elsewhere, and what is large in it, which workers may have."""
-        about = self.start, self.metric, self.options, self.kept
+        settings = self.start, self.metric, self.options, self.selected_names
         parted = getattr(self.source, "parted", None)
         make, large = (_as_it_is, self.source) if parted is None else parted()
-        return partial(_of_source, make, about), large
+        return partial(_of_source, make, settings), large
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what another process needs: forests that were made stay behind."""
@@ -168,7 +173,7 @@ class LiveTuning(Task):
     @property
     def names(self) -> tuple[str, ...]:
         """The features."""
-        return self.source.names if self.kept is None else self.kept
+        return self.source.names if self.selected_names is None else self.selected_names
 
     @property
     def dense(self) -> Flags:
@@ -194,21 +199,21 @@ class LiveTuning(Task):
     def _named(self) -> Weights:
         return Weights(self.names, np.zeros(len(self.names)))
 
-    def forests(self, weights: Floats, which: Sequence[int] | None = None) -> ForestTuning:
+    def forests(self, weights: Floats, sentences: Sequence[int] | None = None) -> ForestTuning:
         """Decode some sentences, or all of them, under weights [D]."""
-        numbers = range(self.groups) if which is None else which
-        found = self.source.forests(self._named.with_values(weights), numbers)
-        if self.kept is not None:
-            found = SelectedForests(found, self.kept)
-        return ForestTuning(found, self.metric, self.options)
+        numbers = range(self.groups) if sentences is None else sentences
+        forests = self.source.forests(self._named.with_values(weights), numbers)
+        if self.selected_names is not None:
+            forests = SelectedForests(forests, self.selected_names)
+        return ForestTuning(forests, self.metric, self.options)
 
     @cached_property
     def usual(self) -> ForestTuning:
         """The forests under the starting weights; of a large set those of some of its sentences."""
-        which = None
+        numbers = None
         if self.groups > ENOUGH:
-            which = np.linspace(0, self.groups - 1, ENOUGH).astype(np.int64).tolist()
-        return self.forests(self.start.aligned(self.names), which)
+            numbers = np.linspace(0, self.groups - 1, ENOUGH).astype(np.int64).tolist()
+        return self.forests(self.start.aligned(self.names), numbers)
 
     def forget(self) -> None:
         """Let go of the forests under the starting weights; they are made again if need be."""
@@ -216,7 +221,7 @@ class LiveTuning(Task):
 
     def with_start(self, start: Weights) -> LiveTuning:
         """Return the same with other weights to begin with."""
-        return LiveTuning(self.source, start, self.metric, self.options, self.kept)
+        return LiveTuning(self.source, start, self.metric, self.options, self.selected_names)
 
     def with_features(
         self, keep: str | Sequence[str] = (), drop: str | Sequence[str] = ()
@@ -224,24 +229,28 @@ class LiveTuning(Task):
         """Return the same with some of the features; the others have no weight."""
         selection = FeatureSelection.of(keep, drop)
         selection.check(self.names)
-        kept = selection.kept(self.names)
-        about = self.start, self.metric, self.options
-        return self if kept == self.names else LiveTuning(self.source, *about, kept)
+        names = selection.select(self.names)
+        settings = self.start, self.metric, self.options
+        return self if names == self.names else LiveTuning(self.source, *settings, names)
 
     def with_metric(self, metric: Metric) -> LiveTuning:
         """Return the same sentences with another metric."""
-        return LiveTuning(self.source, self.start, metric, self.options, self.kept)
+        return LiveTuning(self.source, self.start, metric, self.options, self.selected_names)
 
     def signature(self) -> str:
         """Return the metric's signature, and how forests are searched."""
-        own = f"{self.metric.signature()}|live|{self.options.signature(type(self.metric) is BLEU)}"
+        signature = (
+            f"{self.metric.signature()}|live|{self.options.signature(type(self.metric) is BLEU)}"
+        )
         counts = self.source.reference_counts
-        return f"{own}|{reference_signature(counts)}" if counts else own
+        return f"{signature}|{reference_signature(counts)}" if counts else signature
 
 
 def _as_it_is(source: LiveSource) -> LiveSource:
     return source
 
 
-def _of_source(make: Callable[[Any], LiveSource], about: tuple[Any, ...], large: Any) -> LiveTuning:
-    return LiveTuning(make(large), *about)
+def _of_source(
+    make: Callable[[Any], LiveSource], settings: tuple[Any, ...], large: Any
+) -> LiveTuning:
+    return LiveTuning(make(large), *settings)

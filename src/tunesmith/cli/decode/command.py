@@ -49,7 +49,8 @@ def run(
         str,
         typer.Option(
             "--input",
-            help="Sentences, one per line, split into words (- is standard input); "
+            help="Sentences, one per line, split into words (- is standard input), or lattices "
+            "(--lattice-input); "
             '<seg id="7" grammar="FILE"> around them, as of cdec, gives a sentence its id and '
             "rules of its own.",
             metavar="FILE",
@@ -69,7 +70,7 @@ def run(
         int | None,
         typer.Option(
             help="Write the N best translations of each sentence, with features and "
-            "scores; without, only the best one, as text.",
+            "scores, instead of only the best one, as text.",
             metavar="INTEGER",
             show_default=False,
         ),
@@ -78,8 +79,8 @@ def run(
         bool | None,
         typer.Option(
             "--unique/--no-unique",
-            help="Write no text of a sentence twice in its list; otherwise the best derivations, "
-            "whatever they say. [default: yes]",
+            help="Write each text of a list only once; otherwise write the best "
+            "derivations. [default: yes]",
             show_default=False,
         ),
     ] = None,
@@ -104,8 +105,9 @@ def run(
         bool,
         typer.Option(
             "--alignments",
-            help="Write after each translation which words go with which, as Moses does: "
-            "||| 0-0 1-2. They are those of the rules; a rule without an alignment has none.",
+            help="Write word alignments after each translation, as Moses does: ||| "
+            "0-0 1-2. They come from the rules; a rule without an alignment has "
+            "none.",
         ),
     ] = False,
     trace: Annotated[
@@ -126,15 +128,16 @@ def run(
         ),
     ] = None,
     out: Annotated[
-        str, typer.Option("--out", "-o", help="Where texts or lists go.", metavar="FILE")
+        str, typer.Option("--out", "-o", help="Where to write texts or lists.", metavar="FILE")
     ] = "-",
     memory: Memory = None,
     strict: Strict = False,
 ) -> None:
-    """Translate with a hierarchical model: texts, lists of the best translations, or forests.
+    """Translate with a hierarchical model, to texts, lists or forests.
 
-    The model is a folder that `tunesmith train` construct (--model), or it is put together by hand
-    (--grammar and --lm), or a joshua.config names it.
+    The model is a folder written by `tunesmith train` (--model), a "
+            "grammar and language models (--grammar and --lm), or a "
+            "joshua.config (--joshua).
     """
     from tunesmith.decoders.base import DECODERS
     from tunesmith.io.streams import check_writable, writing
@@ -158,22 +161,22 @@ def run(
     decoder: HieroDecoder = construct(DECODERS.get(DECODER), options, f"decoder '{DECODER}'")  # type: ignore[assignment]
     if weights is None and not (decoder.model or decoder.joshua):
         raise UsageError("a grammar and a language model have no weights; give --weights")
-    given = None if weights is None else read_weights(weights).weights
-    if given is not None:
-        check_underived(given, weights)
-    blocks = blocks_of(input_path, decoder.xml_input is not None)
+    file_weights = None if weights is None else read_weights(weights).weights
+    if file_weights is not None:
+        check_underived(file_weights, weights)
+    blocks = blocks_of(input_path, decoder)
     first = next(blocks)
-    held = _begun(session, decoder) if given is None else given
-    blocks = _matched(session, chain([first], blocks), decoder, held, strict, weights)
+    decoder_weights = _start_weights(session, decoder) if file_weights is None else file_weights
+    blocks = _matched(session, chain([first], blocks), decoder, decoder_weights, strict, weights)
     every = shown(chain([next(blocks)], blocks), input_path)
     if forest_writer is not None and forest is not None:
-        write_forests(decoder, held, every, forest_writer, forest, pruning)
+        write_forests(decoder, decoder_weights, every, forest_writer, forest, pruning)
         return
     with contextlib.ExitStack() as stack:
         traces = None if trace is None else stack.enter_context(writing(trace))
         file = stack.enter_context(writing(out))
         lines = OutputLines(
-            decoder, held, nbest, unique is not False, list_writer, alignments, traces
+            decoder, decoder_weights, nbest, unique is not False, list_writer, alignments, traces
         )
         for block in every:
             for line in lines.of(block):
@@ -209,30 +212,36 @@ def _check(
 def _check_traces(alignments: bool, trace: str | None, forest: str | None, out: str) -> None:
     """Raise an error if alignments or traces have no place."""
     if forest is not None and (alignments or trace is not None):
-        given = "--alignments" if alignments else "--trace"
-        raise UsageError(f"{given} goes with texts and lists; drop it, or --forest")
+        flag = "--alignments" if alignments else "--trace"
+        raise UsageError(f"{flag} goes with texts and lists; drop it, or --forest")
     if trace is not None and (trace == "-" or os.path.realpath(trace) == os.path.realpath(out)):
         raise UsageError("--trace has a file of its own; name one")
 
 
-def _check_not_read(flag: str, path: str, read: Sequence[str | None], own: dict[str, Any]) -> None:
+def _check_not_read(
+    flag: str, path: str, read: Sequence[str | None], decoder_options: dict[str, Any]
+) -> None:
     """Raise an error if the output would take the place of what is read."""
     from tunesmith.hiero.model import ABOUT, WEIGHTS
 
     # NAME=FILE is a language model too.
-    named = [path.partition("=")[2] for path in own.get("lm", ())]
-    model = [os.path.join(own["model"], name) for name in (ABOUT, WEIGHTS) if "model" in own]
-    check_not_read(flag, path, [*read, *named, own.get("model"), *model])
+    named = [path.partition("=")[2] for path in decoder_options.get("lm", ())]
+    model = [
+        os.path.join(decoder_options["model"], name)
+        for name in (ABOUT, WEIGHTS)
+        if "model" in decoder_options
+    ]
+    check_not_read(flag, path, [*read, *named, decoder_options.get("model"), *model])
 
 
-def _begun(session: Session, decoder: HieroDecoder) -> Weights:
+def _start_weights(session: Session, decoder: HieroDecoder) -> Weights:
     """Return the weights that a model has, and say so."""
-    own = decoder.start()
+    start = decoder.start()
     where = decoder.model or decoder.joshua
-    if not own:
+    if not start:
         raise UsageError(f"{where} has no weights; give --weights")
     session.say(f"weights: those that {where} begins with")
-    return own
+    return start
 
 
 def _matched(

@@ -11,12 +11,12 @@ from tunesmith.errors import FormatError
 
 if TYPE_CHECKING:
     from tunesmith.decoders.base import Sentence
+    from tunesmith.hiero import HieroDecoder
     from tunesmith.io.streams import Source
 
 #: An id that is a number; formats have no place for longer ones.
 NUMBER = re.compile("[0-9]{1,18}")
-#: What other decoders read as more than words: lattices, ends of a sentence, and elements of XML.
-_LATTICE = re.compile(r"\(\s*\(\s*\(\s*['\"].*\)\s*,?\s*\)$")
+#: What other decoders read as more than words: ends of a sentence, and elements of XML.
 _SENTENCE = re.compile(r"<s>(\s.*)?\s</s>")
 _MARKUP = re.compile(
     r"<[A-Za-z][\w.-]*(\s+[\w:.-]+\s*=\s*(\"[^\"]*\"|'[^']*'))+\s*/?>|</(?!s>)[A-Za-z][\w.-]*>"
@@ -26,9 +26,10 @@ _MARKUP = re.compile(
 Block = tuple[int, list["Sentence"]]
 
 
-def blocks_of(path: str, reads_markup: bool) -> Iterator[Block]:
+def blocks_of(path: str, decoder: HieroDecoder) -> Iterator[Block]:
     """Yield sentences, some at a time, with how many came before; blank lines are sentences.
 
+    Each is looked at, so that an error of one has its line.
     From standard input, those that have arrived do not wait for others.
     """
     from tunesmith.decoders.base import DecoderError, Sentence, block_size
@@ -38,63 +39,68 @@ def blocks_of(path: str, reads_markup: bool) -> Iterator[Block]:
     size = block_size()
     source = Source(path, is_live=path == "-")
     names: set[int | str] | None = None
-    held: list[Sentence] = []
+    block: list[Sentence] = []
     count = 0
     for lines in _lines(source):
         for line in lines:
             try:
-                own = segment(line)[0].get("id", "")
+                segment_id = segment(line)[0].get("id", "")
             except DecoderError as error:
                 wrong, _, remedy = str(error).partition("; ")
                 raise FormatError(source.name, count + 1, wrong, remedy) from None
-            if count == 0 and own:
+            if count == 0 and segment_id:
                 names = set()
-            name: int | str = int(own) if NUMBER.fullmatch(own) else own or count
-            problem = _wrong_name(names, name, bool(own))
+            name: int | str = (
+                int(segment_id) if NUMBER.fullmatch(segment_id) else segment_id or count
+            )
+            problem = _wrong_name(names, name, bool(segment_id))
             if problem:
                 remedy = "give each one of its own, or none"
                 raise FormatError(source.name, count + 1, problem, remedy)
-            not_words = _not_words(line, reads_markup)
+            not_words = _not_words(line, decoder)
             if not_words:
                 problem, remedy = not_words
                 raise FormatError(source.name, count + 1, problem, remedy)
-            held.append(Sentence(name, line))
+            block.append(Sentence(name, line))
             count += 1
-            if len(held) == size:
-                yield count - size, held
-                held = []
-        if held and path == "-":
-            yield count - len(held), held
-            held = []
-    if held:
-        yield count - len(held), held
+            if len(block) == size:
+                yield count - size, block
+                block = []
+        if block and path == "-":
+            yield count - len(block), block
+            block = []
+    if block:
+        yield count - len(block), block
 
 
-def _not_words(line: str, reads_markup: bool) -> tuple[str, str] | None:
-    """Return what a line is that other decoders read as more than words, and a remedy."""
+def _not_words(line: str, decoder: HieroDecoder) -> tuple[str, str] | None:
+    """Return what a line is that the decoder does not read, or not as it is, and a remedy."""
     from tunesmith.hiero.grammar.text import segment
+    from tunesmith.hiero.lattice import LATTICE
 
     text = segment(line)[1].strip()
-    if _LATTICE.match(text):
-        return "it is a lattice (PLF), and words are decoded", "give the sentence as words"
+    if decoder.lattice_input is not None:
+        return _problem(decoder, line)
+    if LATTICE.match(text):
+        remedy = "give --lattice-input plain, or probabilities, as the scores of its arcs are"
+        return "it is a lattice (PLF), and words are decoded", remedy
     if _SENTENCE.fullmatch(text):
         return "it stands between <s> and </s>", "leave them out; the language model adds them"
     markup = _MARKUP.search(text)
-    if markup and not reads_markup:
+    if markup and decoder.xml_input is None:
         remedy = "take the elements out, or give --xml-input for those that force translations"
         return f"'{markup[0]}' is markup", remedy
-    return _wrong_markup(text) if reads_markup else None
+    return _problem(decoder, line) if decoder.xml_input is not None else None
 
 
-def _wrong_markup(text: str) -> tuple[str, str] | None:
-    """Return what is wrong with elements that force translations, and a remedy."""
+def _problem(decoder: HieroDecoder, line: str) -> tuple[str, str] | None:
+    """Return what is wrong with a lattice, or with elements that force translations."""
     from tunesmith.decoders.base import DecoderError
-    from tunesmith.hiero.markup import forced_in
 
     try:
-        forced_in(text)
+        decoder.check(line)
     except DecoderError as error:
-        problem, _, remedy = str(error).partition("; ")
+        problem, _, remedy = str(error).rpartition("; ")
         return problem, remedy
     return None
 

@@ -114,18 +114,18 @@ class OutputLines:
         if self.writer is None and not self.alignments and self.traces is None:
             yield from self.decoder.translate(self.weights, sentences)
             return
-        found, traces = self._found(sentences)
-        scores = found.features.dot(self.weights.aligned(found.features.names))
+        candidates, traces = self._candidates(sentences)
+        scores = candidates.features.dot(self.weights.aligned(candidates.features.names))
         if self.traces is not None:
-            self.traces.writelines(_trace_lines(found, scores, traces))
-        lines = self._lines(found, scores)
+            self.traces.writelines(_trace_lines(candidates, scores, traces))
+        lines = self._lines(candidates, scores)
         if not self.alignments:
             yield from lines
             return
         for line, trace in zip(lines, traces, strict=True):
             yield f"{line} ||| {trace.alignment}".rstrip(" ")
 
-    def _found(self, sentences: Sequence[Sentence]) -> tuple[CandidateSet, list[Trace]]:
+    def _candidates(self, sentences: Sequence[Sentence]) -> tuple[CandidateSet, list[Trace]]:
         if self.alignments or self.traces is not None:
             return self.decoder.traced(self.weights, sentences, self.size or 1, self.unique)
         if self.unique:
@@ -136,26 +136,28 @@ class OutputLines:
         vector = self.weights.aligned(forests.names)
         return kbest_lists(forests, vector, self.size or 1, unique=False), []
 
-    def _lines(self, found: CandidateSet, scores: Floats) -> Iterator[str]:
+    def _lines(self, candidates: CandidateSet, scores: Floats) -> Iterator[str]:
         import numpy as np
 
         if self.writer is None:
-            yield from map(found.text, range(len(found)))
+            yield from map(candidates.text, range(len(candidates)))
             return
         try:
-            yield from self.writer.lines(found, np.arange(len(found)), scores)
+            yield from self.writer.lines(candidates, np.arange(len(candidates)), scores)
         except UsageError as error:  # of what the format has no place for
             raise UsageError(str(error).replace("; write jsonl", "; give --to jsonl")) from None
 
 
-def _trace_lines(found: CandidateSet, scores: Floats, traces: Sequence[Trace]) -> Iterator[bytes]:
+def _trace_lines(
+    candidates: CandidateSet, scores: Floats, traces: Sequence[Trace]
+) -> Iterator[bytes]:
     """Yield a line of JSON for each candidate: how it was derived."""
     for name, (first, last) in zip(
-        found.ids, itertools.pairwise(found.start.tolist()), strict=True
+        candidates.ids, itertools.pairwise(candidates.start.tolist()), strict=True
     ):
         for row in range(first, last):
-            said = {"id": name, "rank": row - first + 1, "text": found.text(row)}
-            whole = {**said, "score": float(scores[row]), **traces[row].to_dict()}
+            identity = {"id": name, "rank": row - first + 1, "text": candidates.text(row)}
+            whole = {**identity, "score": float(scores[row]), **traces[row].to_dict()}
             yield json.dumps(whole, ensure_ascii=False).encode() + b"\n"
 
 
@@ -175,10 +177,10 @@ def write_forests(
     ids: list[int | str] = []
     texts: list[str] = []
     for block in blocks:
-        found: Forests = decoder.forests(weights, block)
+        forests: Forests = decoder.forests(weights, block)
         if pruning is not None:
-            found = pruning.pruned(found, weights.aligned(found.names))
-        whole = found.in_memory()
+            forests = pruning.pruned(forests, weights.aligned(forests.names))
+        whole = forests.in_memory()
         collected.add(words.renumbered(whole.arrays, whole.vocabulary))
         ids += whole.ids
         texts += whole.sources or ()

@@ -1,6 +1,7 @@
 """CKY: which rules of a grammar apply to which spans of a sentence, whatever the weights.
 
 Chiang, "Hierarchical phrase-based translation" (Computational Linguistics 33, 2007), section 5.1.
+A span lies between two nodes of a lattice, of which a sentence is a simple one: see ``arcs.py``.
 Rules have any number of nonterminals: a chart of dotted rules walks the trie of source sides.
 """
 
@@ -12,6 +13,15 @@ from typing import NamedTuple
 import numpy as np
 
 from tunesmith.arrays import Flags, Ids, Ints, Number
+from tunesmith.hiero.chart.arcs import (
+    EMPTY_PATH,
+    NONE,
+    LatticeArcs,
+    Paths,
+    no_paths,
+    width_of,
+    with_path,
+)
 from tunesmith.hiero.tables import GrammarArrays
 from tunesmith.inference.forests.derivations import grown, grown_offsets
 from tunesmith.kernels import inlined, kernel
@@ -21,25 +31,25 @@ from tunesmith.kernels.sorting import argsort
 
 # Columns of a dotted rule: its node in the trie; the dotted rule that it goes on from, or -1; the
 # vertex that filled the last nonterminal, or -1 if the last symbol is a word; which part of the
-# grammar it is of; how many nonterminals it has.
-NODE, BEFORE, TAIL, PART, ARITY = range(5)
+# grammar it is of; how many nonterminals it has; the path of its words.
+NODE, BEFORE, TAIL, PART, ARITY, PATH = range(6)
 # Columns of a span: where its dotted rules and its vertices begin and end.
 FIRST_ITEM, LAST_ITEM, FIRST_VERTEX, LAST_VERTEX = range(4)
-# What is used: dotted rules, options, rules that are complete, vertices, bundles, tails.
-ITEMS, OPTIONS, COMPLETE, VERTICES, BUNDLES, TAILS = range(6)
-NONE = -1
+# What is used: dotted rules, options, rules that are complete, vertices, bundles, tails, paths.
+ITEMS, OPTIONS, COMPLETE, VERTICES, BUNDLES, TAILS, PATHS = range(7)
 
 
 class Parse(NamedTuple):
     """All derivations of a sentence's source side: V vertices and B bundles of hyperedges.
 
     A vertex is a span and a category. A bundle is a set of vertices that the rules of one source
-    side, its option, make into a vertex. Vertices come after those that they are made of.
+    side, its option, make into a vertex. Vertices come after those that they are made of. Where
+    arcs have scores, an option is a source side and the path of its words.
 
     Attributes
     ----------
     begins, ends, categories : int32[V]
-        The words that a vertex covers, and what it is.
+        The nodes between which a vertex lies, and what it is.
     needed : bool[V]
         Whether it is part of a derivation of the whole.
     bundle_start : int64[V + 1], bundle_options : int32[B]
@@ -48,8 +58,10 @@ class Parse(NamedTuple):
         The vertices that fill the nonterminals, in the order of the source side.
     option_nodes, option_heads : int32[O]
         The node in the trie whose rules an option has, and the category that they make; the node
-        is -1 - p where the option is to pass the p-th word through, and -1 - n - f, for n words,
-        where it is the f-th forced translation.
+        is -1 - a where the option is to pass the word of arc a through, and -1 - A - f, for A
+        arcs, where it is the f-th forced translation.
+    option_paths : int32[O], paths : int32[..., 2]
+        The path of each option; paths as ``arcs.py`` has them.
     goal
         The vertex of the whole sentence; -1 if there is none.
     """
@@ -64,14 +76,17 @@ class Parse(NamedTuple):
     tails: Ids
     option_nodes: Ids
     option_heads: Ids
+    option_paths: Ids
+    paths: Ids
     goal: int
 
 
 class ParseOptions(NamedTuple):
-    """Options under way, and a table of them by their nodes; see :class:`Parse`."""
+    """Options under way, and a table of them by nodes and paths; see :class:`Parse`."""
 
     nodes: Ids
     heads: Ids
+    paths: Ids
     table: Ids
 
 
@@ -122,13 +137,13 @@ def unary_order(grammar: GrammarArrays, categories: int) -> Ids:
 def parse_sentence(
     grammar: GrammarArrays,
     order: Ids,
-    words: Ids,
+    arcs: LatticeArcs,
     passed: Flags,
     passed_categories: Ids,
     top: int,
     forced: Ids,
 ) -> Parse:
-    """Parse a sentence.
+    """Parse a sentence, or a lattice.
 
     Parameters
     ----------
@@ -136,43 +151,59 @@ def parse_sentence(
         The rules.
     order : int32[C]
         The categories as :func:`unary_order` has them.
-    words : int32[n]
-        The sentence, at least one word; ids that no rule has for unknown words.
-    passed : bool[n]
+    arcs
+        The words, at least one.
+    passed : bool[A]
         Which words may be passed through, as each of ``passed_categories``.
     top
         The category of the whole.
     forced : int32[F, 2]
         Where forced translations begin and end; they are of each of ``passed_categories``.
     """
-    size = words.shape[0]
-    longest = 1
+    size = arcs.start.shape[0] - 2
+    reach = 1
     for limit in grammar.limits:
-        longest = max(longest, min(limit, size))
+        reach = max(reach, min(limit, size))
     for f in range(forced.shape[0]):
-        longest = max(longest, forced[f, 1] - forced[f, 0])
+        reach = max(reach, forced[f, 1] - forced[f, 0])
+    # Nodes of a lattice may lie far apart, and have few words between them.
+    longest = size if arcs.widths.shape[0] else reach
     cells = np.zeros((size * (longest + 1) + size + 1, 4), np.int64)
-    items, complete = np.empty((256, 5), np.int32), np.empty((64, 2), np.int32)
+    items, complete = np.empty((256, 6), np.int32), np.empty((64, 2), np.int32)
     options, numbers = _nothing()
+    paths = no_paths()
     present = np.zeros(order.shape[0], np.bool_)
-    used = np.zeros(6, np.int64)
+    used = np.zeros(7, np.int64)
+    used[PATHS] = 1
     for width in range(1, size + 1):
         for i in range(size - width + 1 if width <= longest else 1):
+            if i > 0 and width_of(arcs.widths, i, i + width) > reach:
+                continue
             cell = cells[_cell(i, i + width, size, longest)]
             cell[FIRST_ITEM] = used[ITEMS]
-            items = _advance(grammar, words, i, i + width, longest, cells, items, numbers, used)
+            items, paths = _advance(
+                grammar, arcs, i, i + width, longest, cells, items, numbers, paths, used
+            )
             present[:] = False
             used[COMPLETE] = 0
-            if width == 1 and passed[i]:
-                options, complete = _pass(i, passed_categories, options, complete, present, used)
+            for arc in range(arcs.start[i + width], arcs.start[i + width + 1]):
+                if arcs.sources[arc] == i and passed[arc]:
+                    path = EMPTY_PATH
+                    if arcs.is_scored[arc]:
+                        path, paths = _path_with(paths, path, arc, used)
+                    options, complete = _pass(
+                        arc, path, passed_categories, options, complete, present, used
+                    )
             for f in range(forced.shape[0]):
                 if forced[f, 0] == i and forced[f, 1] == i + width:
                     options, complete = _pass(
-                        size + f, passed_categories, options, complete, present, used
-                    )
+                        arcs.words.shape[0] + f, EMPTY_PATH, passed_categories, options, complete,
+                        present, used,
+                    )  # fmt: skip
             items, options, complete = _complete(
-                grammar, order, i, width, cell[FIRST_ITEM], items, options, complete, present, used
-            )
+                grammar, order, i, width_of(arcs.widths, i, i + width), cell[FIRST_ITEM], items,
+                options, complete, present, used,
+            )  # fmt: skip
             cell[LAST_ITEM] = used[ITEMS]
             cell[FIRST_VERTEX] = used[VERTICES]
             cell_items = items[cell[FIRST_ITEM] : used[ITEMS]]
@@ -197,6 +228,8 @@ def parse_sentence(
         numbers.tails[: used[TAILS]].copy(),
         options.nodes[: used[OPTIONS]].copy(),
         options.heads[: used[OPTIONS]].copy(),
+        options.paths[: used[OPTIONS]].copy(),
+        paths.rows[: used[PATHS]].copy(),
         goal,
     )
     _mark_needed(parse)
@@ -209,7 +242,9 @@ def _nothing() -> tuple[ParseOptions, _Partial]:
     size = 64
     table = np.full(4 * size, NONE, np.int32)
     return (
-        ParseOptions(np.empty(size, np.int32), np.empty(size, np.int32), table),
+        ParseOptions(
+            np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size, np.int32), table
+        ),
         _Partial(
             np.empty(size, np.int32),
             np.empty(size, np.int32),
@@ -250,7 +285,7 @@ def _may(limit: Number, i: Number, width: Number) -> Number:
 
 @kernel
 def _with_item(
-    items: Ids, used: Ints, node: int, before: int, tail: int, part: int, arity: int
+    items: Ids, used: Ints, node: int, before: int, tail: int, part: int, arity: int, path: int
 ) -> Ids:
     """Add a dotted rule."""
     count = used[ITEMS]
@@ -258,8 +293,16 @@ def _with_item(
     if count == items.shape[0]:
         items = _with_double_rows(items)
     row = items[count]
-    row[NODE], row[BEFORE], row[TAIL], row[PART], row[ARITY] = node, before, tail, part, arity
+    row[NODE], row[BEFORE], row[TAIL] = node, before, tail
+    row[PART], row[ARITY], row[PATH] = part, arity, path
     return items
+
+
+@kernel
+def _path_with(paths: Paths, path: int, arc: int, used: Ints) -> tuple[int, Paths]:
+    """Return the path that goes on with an arc that has scores."""
+    path, used[PATHS], paths = with_path(paths, used[PATHS], path, arc)
+    return path, paths
 
 
 @kernel
@@ -272,32 +315,41 @@ def _with_double_rows(rows: Ids) -> Ids:
 @kernel
 def _advance(
     grammar: GrammarArrays,
-    words: Ids,
+    arcs: LatticeArcs,
     i: int,
     j: int,
     longest: int,
     cells: Ints,
     items: Ids,
     numbers: _Partial,
+    paths: Paths,
     used: Ints,
-) -> Ids:
+) -> tuple[Ids, Paths]:
     """Add the dotted rules of a span whose last symbol is a word or a narrower vertex."""
     start, symbols, nodes = grammar.child_start, grammar.child_symbols, grammar.child_nodes
-    limits, size, width, word = grammar.limits, words.shape[0], j - i, words[j - 1]
-    if width == 1:
-        for part in range(grammar.roots.shape[0]):
-            if _may(limits[part], i, width):
-                node = _child(start, symbols, nodes, grammar.roots[part], word)
-                if node >= 0:
-                    items = _with_item(items, used, node, NONE, NONE, part, 0)
-        return items
-    left = cells[_cell(i, j - 1, size, longest)]
-    for item in range(left[FIRST_ITEM], left[LAST_ITEM]):
-        part = items[item, PART]
-        if _may(limits[part], i, width):
-            node = _child(start, symbols, nodes, items[item, NODE], word)
-            if node >= 0:
-                items = _with_item(items, used, node, item, NONE, part, items[item, ARITY])
+    limits, size, width = grammar.limits, arcs.start.shape[0] - 2, width_of(arcs.widths, i, j)
+    for arc in range(arcs.start[j], arcs.start[j + 1]):
+        source, word = arcs.sources[arc], arcs.words[arc]
+        if source == i:
+            for part in range(grammar.roots.shape[0]):
+                if _may(limits[part], i, width):
+                    node = _child(start, symbols, nodes, grammar.roots[part], word)
+                    if node >= 0:
+                        path = EMPTY_PATH
+                        if arcs.is_scored[arc]:
+                            path, paths = _path_with(paths, path, arc, used)
+                        items = _with_item(items, used, node, NONE, NONE, part, 0, path)
+        elif source > i:
+            left = cells[_cell(i, source, size, longest)]
+            for item in range(left[FIRST_ITEM], left[LAST_ITEM]):
+                part = items[item, PART]
+                if _may(limits[part], i, width):
+                    node = _child(start, symbols, nodes, items[item, NODE], word)
+                    if node >= 0:
+                        path, arity = items[item, PATH], items[item, ARITY]
+                        if arcs.is_scored[arc]:
+                            path, paths = _path_with(paths, path, arc, used)
+                        items = _with_item(items, used, node, item, NONE, part, arity, path)
     for k in range(max(i + 1, j - longest), j):
         right = cells[_cell(k, j, size, longest)]
         left = cells[_cell(i, k, size, longest)]
@@ -312,17 +364,24 @@ def _advance(
             for v in range(right[FIRST_VERTEX], right[LAST_VERTEX]):
                 node = _child(start, symbols, nodes, before, -1 - numbers.categories[v])
                 if node >= 0:
-                    items = _with_item(items, used, node, item, v, part, items[item, ARITY] + 1)
-    return items
+                    arity, path = items[item, ARITY] + 1, items[item, PATH]
+                    items = _with_item(items, used, node, item, v, part, arity, path)
+    return items, paths
 
 
 @kernel
 def _pass(
-    i: int, categories: Ids, options: ParseOptions, complete: Ids, present: Flags, used: Ints
+    i: int,
+    path: int,
+    categories: Ids,
+    options: ParseOptions,
+    complete: Ids,
+    present: Flags,
+    used: Ints,
 ) -> tuple[ParseOptions, Ids]:
-    """Let the i-th word pass through as some categories, or what is forced."""
+    """Let the word of the i-th arc pass through as some categories, or what is forced."""
     for category in categories:
-        options = _with_option(options, -1 - i, category, used)
+        options = _with_option(options, -1 - i, category, path, used)
         complete = _with_complete(complete, used[OPTIONS] - 1, NONE, used)
         present[category] = True
     return options, complete
@@ -361,8 +420,13 @@ def _complete(
         for item in range(first, used[ITEMS]):
             node = items[item, NODE]
             if grammar.rule_start[node] < grammar.rule_start[node + 1]:
-                option, options = _options(grammar, node, options, used)
-                while option < used[OPTIONS] and options.nodes[option] == node:
+                path = items[item, PATH]
+                option, options = _options(grammar, node, path, options, used)
+                while (
+                    option < used[OPTIONS]
+                    and options.nodes[option] == node
+                    and options.paths[option] == path
+                ):
                     complete = _with_complete(complete, option, item, used)
                     present[options.heads[option]] = True
                     option += 1
@@ -385,20 +449,20 @@ def _begin(
         if _may(grammar.limits[part], i, width):
             node = _child(start, symbols, nodes, grammar.roots[part], -1 - category)
             if node >= 0:
-                items = _with_item(items, used, node, NONE, -2 - category, part, 1)
+                items = _with_item(items, used, node, NONE, -2 - category, part, 1, EMPTY_PATH)
     return items
 
 
 @kernel
 def _options(
-    grammar: GrammarArrays, node: int, options: ParseOptions, used: Ints
+    grammar: GrammarArrays, node: int, path: int, options: ParseOptions, used: Ints
 ) -> tuple[int, ParseOptions]:
-    """Return the first option of a trie node, one for each category that its rules make."""
+    """Return the first option of a trie node and a path, one for each category that is made."""
     table = options.table
     mask = np.uint64(table.shape[0] - 1)
-    at = spread_bits(np.uint64(node)) & mask
+    at = _spread(node, path) & mask
     while table[at] >= 0:
-        if options.nodes[table[at]] == node:
+        if options.nodes[table[at]] == node and options.paths[table[at]] == path:
             return table[at], options
         at = (at + np.uint64(1)) & mask
     first = used[OPTIONS]
@@ -409,35 +473,48 @@ def _options(
         for k in range(first, used[OPTIONS]):
             is_new = is_new and options.heads[k] != head
         if is_new:
-            options = _with_option(options, node, head, used)
+            options = _with_option(options, node, head, path, used)
     if 2 * used[OPTIONS] > table.shape[0]:
         options = _with_larger_table(options, used[OPTIONS])
     return first, options
 
 
 @kernel
-def _with_option(options: ParseOptions, node: int, head: int, used: Ints) -> ParseOptions:
+def _spread(node: int, path: int) -> Number:
+    return spread_bits((np.uint64(path) << np.uint64(32)) | np.uint64(node))
+
+
+@kernel
+def _with_option(
+    options: ParseOptions, node: int, head: int, path: int, used: Ints
+) -> ParseOptions:
     count = used[OPTIONS]
     used[OPTIONS] += 1
     if count == options.nodes.shape[0]:
-        nodes, heads = grown(options.nodes, count + 1), grown(options.heads, count + 1)
-        options = ParseOptions(nodes, heads, options.table)
-    options.nodes[count], options.heads[count] = node, head
+        options = ParseOptions(
+            grown(options.nodes, count + 1),
+            grown(options.heads, count + 1),
+            grown(options.paths, count + 1),
+            options.table,
+        )
+    options.nodes[count], options.heads[count], options.paths[count] = node, head, path
     return options
 
 
 @kernel
 def _with_larger_table(options: ParseOptions, count: int) -> ParseOptions:
-    nodes = options.nodes
+    nodes, paths = options.nodes, options.paths
     table = np.full(4 * options.table.shape[0], NONE, np.int32)
     mask = np.uint64(table.shape[0] - 1)
     for k in range(count):
-        if nodes[k] >= 0 and (k == 0 or nodes[k - 1] != nodes[k]):
-            at = spread_bits(np.uint64(nodes[k])) & mask
+        if nodes[k] < 0:
+            continue
+        if k == 0 or nodes[k - 1] != nodes[k] or paths[k - 1] != paths[k]:
+            at = _spread(nodes[k], paths[k]) & mask
             while table[at] >= 0:
                 at = (at + np.uint64(1)) & mask
             table[at] = k
-    return ParseOptions(nodes, options.heads, table)
+    return ParseOptions(nodes, options.heads, paths, table)
 
 
 @kernel

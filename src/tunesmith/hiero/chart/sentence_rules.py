@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tunesmith.arrays import Flags, Floats, Ids, Ints, Number
+from tunesmith.hiero.chart.arcs import ArcScores, count_scores, write_scores
 from tunesmith.hiero.chart.parse import Parse
 from tunesmith.hiero.lm.states import add_word, begin, clear
 from tunesmith.hiero.tables import GrammarArrays, ModelArrays
@@ -97,6 +98,7 @@ def rules_of(
     models: ModelArrays,
     own_features: OwnFeatures,
     forced: ForcedWords,
+    scores: ArcScores,
 ) -> SentenceRules:
     """Collect the rules of all options.
 
@@ -108,16 +110,18 @@ def rules_of(
         The ids that the grammar's features have here.
     word_nodes : int32[M, W], strange_nodes : int32[M, ...]
         The nodes in each model of the grammar's words, and of further words from the id W on.
-    passed_words : int32[n]
-        What each word of the sentence becomes when it is passed through.
-    drops : bool[n]
+    passed_words : int32[A]
+        What the word of each arc becomes when it is passed through.
+    drops : bool[A]
         Which of them are left out instead.
     models
         The language models.
     own_features
         Which further features rules have.
     forced
-        Forced translations; their options have the nodes from -1 - n on.
+        Forced translations; their options have the nodes from -1 - A on.
+    scores
+        What the arcs of a rule's path add to its features.
     """
     length = passed_words.shape[0]
     options = parse.option_nodes.shape[0]
@@ -163,7 +167,9 @@ def rules_of(
             lo, hi = 0, 0
             if node >= 0:
                 lo, hi = grammar.feature_start[rule], grammar.feature_start[rule + 1]
-            room = feature_count + hi - lo + own_features.unknown.shape[0] + 3
+            path = parse.option_paths[o]
+            own_count = own_features.unknown.shape[0] + 3 + count_scores(parse.paths, path, scores)
+            room = feature_count + hi - lo + own_count
             ids, values = grown(ids, room), grown_floats(values, room)
             if (
                 own_features.rules >= 0
@@ -186,6 +192,7 @@ def rules_of(
             end = _own_features(
                 own_features, side, word_nodes, strange_nodes, models, ids, values, feature_count
             )
+            end = write_scores(parse.paths, path, scores, ids, values, end)
             for k in range(lo, hi):
                 ids[end] = renamed[grammar.feature_ids[k]]
                 values[end] = grammar.feature_values[k]

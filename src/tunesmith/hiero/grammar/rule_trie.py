@@ -77,15 +77,15 @@ def build_trie(rows: RuleRows, limit: int) -> tuple[GrammarArrays, Ints]:
     return GrammarArrays(*(frozen(array) for array in arrays)), order
 
 
-def some_rows(rows: RuleRows, which: Ints) -> RuleRows:
+def some_rows(rows: RuleRows, selection: Ints) -> RuleRows:
     """Return some of the rules, in the order given."""
-    source_start, sources = _chosen(rows.source_start, rows.sources, None, which)
-    target_start, targets = _chosen(rows.target_start, rows.targets, None, which)
-    feature_start, feature_ids = _chosen(rows.feature_start, rows.feature_ids, None, which)
-    _, feature_values = _chosen(rows.feature_start, rows.feature_values, None, which)
-    link_start, links = _chosen(rows.link_start, rows.links, None, which)
+    source_start, sources = _chosen(rows.source_start, rows.sources, None, selection)
+    target_start, targets = _chosen(rows.target_start, rows.targets, None, selection)
+    feature_start, feature_ids = _chosen(rows.feature_start, rows.feature_ids, None, selection)
+    _, feature_values = _chosen(rows.feature_start, rows.feature_values, None, selection)
+    link_start, links = _chosen(rows.link_start, rows.links, None, selection)
     return RuleRows(
-        rows.heads[which],
+        rows.heads[selection],
         source_start,
         sources,
         target_start,

@@ -141,12 +141,12 @@ def read_grammar(
     is_glue = _is_glue(rows, categories.index(whole)) if whole in categories else rows.heads < 0
     shared = Vocabulary.of(reader.words.words()), categories, features, tuple(files)
     parts: list[Grammar] = []
-    for which, own_limit in ((~is_glue, limit), (is_glue, FROM_START)):
-        if not which.any() and (parts or is_glue.any()):
+    for is_in_part, own_limit in ((~is_glue, limit), (is_glue, FROM_START)):
+        if not is_in_part.any() and (parts or is_glue.any()):
             continue
-        rows_of_part = np.flatnonzero(which)
+        rows_of_part = np.flatnonzero(is_in_part)
         arrays, order = build_trie(
-            rows if which.all() else some_rows(rows, rows_of_part), own_limit
+            rows if is_in_part.all() else some_rows(rows, rows_of_part), own_limit
         )
         part = Grammar(arrays, *shared)
         part.check(names, partial(_place, reader, rows_of_part[order]))

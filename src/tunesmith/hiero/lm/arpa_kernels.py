@@ -135,7 +135,7 @@ def read_ngrams(
 def _number(data: Bytes, i: int) -> tuple[Number, Number]:
     """Return the number at i, NaN where it is not of a simple kind, and where it ends."""
     n = data.shape[0]
-    value, end = parse_plain(data, i)  # up to white space, or not at all
+    value, end = parse_plain(data, i, 32)  # up to white space, or not at all
     if end >= 0:
         return value, end
     end = i

@@ -32,9 +32,9 @@ class ExtractionLimits(NamedTuple):
     Attributes
     ----------
     max_phrase
-        Words of an initial phrase at most, on either side.
+        Most words of an initial phrase, on either side.
     max_symbols
-        Words and nonterminals of a source side at most.
+        Most words and nonterminals of a source side.
     max_nonterminals
         0, 1 or 2.
     min_gap

@@ -93,8 +93,8 @@ class SortedSums:
         for path, out in ((self._rows, rows), (self._sums, counts)):
             with open(path, "rb") as file:
                 file.seek(first * out[0].nbytes)
-                wanted = (last - first) * out[0].nbytes
-                if file.readinto(out[: last - first].data) != wanted:
+                size = (last - first) * out[0].nbytes
+                if file.readinto(out[: last - first].data) != size:
                     raise TunesmithError(f"{path}: the file was cut short; leave it alone")
 
 

@@ -28,14 +28,14 @@ class SentenceArrays(NamedTuple):
     ----------
     start : int64[N + 1], words : int32[...]
         The sentences, over the vocabulary of the rules; -1 for words that are not in it.
-    found_start : int64[V + 1], found : int32[...]
+    holder_start : int64[V + 1], holders : int32[...]
         The sentences with each word, ascending, none twice.
     """
 
     start: Ints
     words: Ids
-    found_start: Ints
-    found: Ids
+    holder_start: Ints
+    holders: Ids
 
 
 def read_sentences(
@@ -79,9 +79,9 @@ def sentence_arrays(lengths: Ints, words: Ids, vocabulary: int) -> SentenceArray
     known = words >= 0
     keys = np.unique((words[known].astype(np.int64) << 32) | sentences[known])
     counts = np.bincount(keys >> 32, minlength=vocabulary)
-    found_start = offsets(counts)
+    holder_start = offsets(counts)
     return SentenceArrays(
-        start, words.astype(np.int32), found_start, (keys & 0xFFFFFFFF).astype(np.int32)
+        start, words.astype(np.int32), holder_start, (keys & 0xFFFFFFFF).astype(np.int32)
     )
 
 
@@ -107,8 +107,8 @@ def applicable(sources: Ids, sentences: SentenceArrays, flags: Flags) -> None:
                 rarest = word
             size += 1
         flags[rule] = False
-        for k in range(sentences.found_start[rarest], sentences.found_start[rarest + 1]):
-            sentence = sentences.found[k]
+        for k in range(sentences.holder_start[rarest], sentences.holder_start[rarest + 1]):
+            sentence = sentences.holders[k]
             words = sentences.words[sentences.start[sentence] : sentences.start[sentence + 1]]
             if _matches(side[:size], words):
                 flags[rule] = True
@@ -117,7 +117,7 @@ def applicable(sources: Ids, sentences: SentenceArrays, flags: Flags) -> None:
 
 @kernel
 def _lookup(sentences: SentenceArrays, word: int) -> Number:
-    return sentences.found_start[word + 1] - sentences.found_start[word]
+    return sentences.holder_start[word + 1] - sentences.holder_start[word]
 
 
 @kernel

@@ -2,5 +2,5 @@
 
 ``hypotheses`` is the class that tuners ask and the place to begin; ``batches`` keeps the arrays on
 the device and launches kernels, which are in ``envelopes``, ``sorting``, ``intervals`` and
-``points``; ``meeting`` lets climbs that run side by side ask together.
+``points``.
 """

@@ -309,9 +309,9 @@ class Batches:
         return row
 
     def _spare_row(self, busy: set[int]) -> int:
-        taken = {*self._known.values(), *busy}
+        in_use = {*self._known.values(), *busy}
         for row in range(self.dense, self._ways):
-            if row not in taken:
+            if row not in in_use:
                 return row
         for key, row in self._known.items():
             if row not in busy:

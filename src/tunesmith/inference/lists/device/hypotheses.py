@@ -21,9 +21,9 @@ from tunesmith.inference.hypotheses import Direction, Envelope, Expectation, Lin
 from tunesmith.inference.lists.device.batches import Batches, BestInterval, Move
 from tunesmith.inference.lists.device.compiling import AS_IT_IS
 from tunesmith.inference.lists.device.formulas import formula_of
-from tunesmith.inference.lists.device.meeting import Meetings
 from tunesmith.inference.lists.expectation import FEW, LIKELY
 from tunesmith.inference.lists.hypotheses import ListHypotheses
+from tunesmith.inference.meeting import Meetings
 from tunesmith.metrics.scored import ScoredCandidates
 from tunesmith.parallel.device import say_that_a_gpu_searches
 

@@ -1,7 +1,8 @@
 """Climbs that run side by side and ask together.
 
-A climb asks for a few lines at a time, which leaves a device idle. So each has a thread, and waits
-when it asks until all others ask too, or have ended: what they ask is answered in one batch. An
+A climb asks for a few lines at a time, which leaves a device, or workers that are far away, idle.
+So each has a thread, and waits when it asks until all others ask too, or have ended: what they ask
+is answered in one batch. An
 answer does not depend on what else is in its batch, so neither does a climb.
 """
 
@@ -24,7 +25,7 @@ class Ended(BaseException):
 
 @dataclass
 class Question:
-    """Something asked of the device: how, and about which items; then their answers."""
+    """Something asked: how, and about which items; then their answers."""
 
     answer: Callable[[Sequence[Any]], Sequence[Any]]
     items: Sequence[Any]
