@@ -11,14 +11,11 @@ from scipy.sparse import csc_array
 from tunesmith.arrays import Floats, Ids, Ints
 from tunesmith.data.candidates import CandidateSet, GroupId, Originals, Texts
 from tunesmith.data.duplicates import without_duplicates
-from tunesmith.data.features import Features, Gap
+from tunesmith.data.features import FeatureCounts, Features, Gap
 from tunesmith.data.memory import own_pages
 from tunesmith.data.rows import offsets
 from tunesmith.errors import TunesmithError
 from tunesmith.kernels import kernel
-
-#: A feature that is not 0 on at least one candidate in this many is stored as dense.
-DENSE_SHARE = 4
 
 
 @dataclass
@@ -161,15 +158,10 @@ def _with_targets(pieces: list[Piece], target: Ints) -> Iterator[tuple[Piece, In
 
 
 def _assemble_features(pieces: list[Piece], names: Sequence[str], target: Ints) -> Features:
-    n, width = len(target), len(names)
-    given, nonzero = np.zeros(width, np.int64), np.zeros(width, np.int64)
-    for piece in pieces:
-        given[piece.given_columns] += piece.given_counts
-        np.add.at(nonzero, piece.sparse_columns, 1)
-        for column, row in zip(piece.dense_columns, piece.dense, strict=True):
-            nonzero[column] += np.count_nonzero(row)  # row by row: it makes flags of its argument
-    is_dense = (given == n) | (nonzero * DENSE_SHARE >= n)
-    gaps = _gaps(pieces, names, np.flatnonzero(is_dense & (given < n)), n - given)
+    n = len(target)
+    counts = FeatureCounts.of_pieces(pieces, names)
+    is_dense, lacking = counts.is_dense, n - counts.given
+    gaps = _gaps(pieces, names, np.flatnonzero(is_dense & (lacking > 0)), lacking)
     row_of = np.where(is_dense, np.cumsum(is_dense) - 1, -1)
     column_of = np.where(is_dense, -1, np.cumsum(~is_dense) - 1)
 
@@ -233,10 +225,10 @@ def _assemble_texts(pieces: list[Piece], target: Ints) -> Texts:
 
 
 def _assemble_originals(pieces: list[Piece], target: Ints) -> Originals | None:
-    found: dict[int, str] = {}
+    originals: dict[int, str] = {}
     for piece, at in _with_targets(pieces, target):
-        found.update((int(at[row]), text) for row, text in piece.originals.items())
-    return Originals.of(len(target), found)
+        originals.update((int(at[row]), text) for row, text in piece.originals.items())
+    return Originals.of(len(target), originals)
 
 
 def _assemble_columns(pieces: list[Piece], target: Ints) -> dict[str, Floats]:

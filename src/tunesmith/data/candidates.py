@@ -76,8 +76,8 @@ class Originals:
 
     def at(self, row: int) -> str | None:
         """Return the text of a candidate, None where its tokens say it all."""
-        found = int(self.index[row])
-        return None if found < 0 else self.texts[found]
+        text_index = int(self.index[row])
+        return None if text_index < 0 else self.texts[text_index]
 
     def by_row(self) -> dict[int, str]:
         """Return the texts by candidate."""
@@ -228,8 +228,8 @@ class CandidateSet:
 
     def original(self, candidate: int) -> str:
         """Return a candidate's text as it came, with the white space that it had."""
-        kept = None if self.originals is None else self.originals.at(candidate)
-        return self.text(candidate) if kept is None else kept
+        original = None if self.originals is None else self.originals.at(candidate)
+        return self.text(candidate) if original is None else original
 
     def join(self, tokens: Ids) -> str:
         """Return the text of some token ids."""
@@ -260,7 +260,7 @@ class CandidateSet:
         selection = FeatureSelection.of(keep, drop)
         names = self.features.names
         selection.check(names, others=self.no_features)
-        return replace(self, features=self.features.only(selection.kept(names)))
+        return replace(self, features=self.features.only(selection.select(names)))
 
     def with_groups(self, groups: Sequence[int] | Ints) -> CandidateSet:
         """Return some of the groups, in the order given, each with all its candidates."""
@@ -315,16 +315,16 @@ class CandidateSet:
         return f"<CandidateSet: {len(self)} candidates, {self.groups} groups, {names} features>"
 
 
-def _checked_indices(indices: Sequence[int] | Ints, count: int, what: str) -> Ints:
+def _checked_indices(indices: Sequence[int] | Ints, count: int, kind: str) -> Ints:
     """Return indices of groups or candidates; raise an error if one is wrong or repeated."""
     checked = np.asarray(indices)
     if checked.dtype.kind not in "iu" and len(checked):
-        raise TunesmithError(f"a {what} is selected by its index; give whole numbers from 0")
+        raise TunesmithError(f"a {kind} is selected by its index; give whole numbers from 0")
     checked = checked.astype(np.int64)
     if len(checked) and not 0 <= checked.min() <= checked.max() < count:
-        raise TunesmithError(f"there are {count} {what}s; give indices from 0 to {count - 1}")
+        raise TunesmithError(f"there are {count} {kind}s; give indices from 0 to {count - 1}")
     selected = np.zeros(count, np.bool_)
     selected[checked] = True
     if np.count_nonzero(selected) < len(checked):
-        raise TunesmithError(f"a {what} is selected twice; give each index once")
+        raise TunesmithError(f"a {kind} is selected twice; give each index once")
     return checked

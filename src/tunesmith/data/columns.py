@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from tunesmith.data.candidates import CandidateSet
@@ -10,12 +10,15 @@ from tunesmith.data.features import Features
 from tunesmith.errors import TunesmithError, UnknownNameError
 
 
-def with_columns(candidates: CandidateSet, names: Sequence[str]) -> CandidateSet:
+def with_columns(
+    candidates: CandidateSet, names: Sequence[str], weighted: Collection[str] = ()
+) -> CandidateSet:
     """Turn features into columns of external scores.
 
     A model that has its own metric as a feature would only learn to copy it. Names that are
     columns already stay columns. A missing feature counts as 0, which would be wrong for an
-    external score, so only a feature that all candidates have can become a column.
+    external score, so only a feature that all candidates have can become a column. Features in
+    ``weighted`` have a weight already: they stay features too, and no choice changes.
     """
     for name in names:
         if name in candidates.columns and name in candidates.features.names:
@@ -33,7 +36,8 @@ def with_columns(candidates: CandidateSet, names: Sequence[str]) -> CandidateSet
             raise UnknownNameError("column", name, [*candidates.columns, *features.names])
         _check_complete(features, index_of[name])
         columns[name] = features.values(index_of[name]).copy()
-    remaining = features.only([name for name in features.names if name not in moved])
+    gone = {*moved}.difference(weighted)
+    remaining = features.only([name for name in features.names if name not in gone])
     return replace(candidates, features=remaining, columns=columns)
 
 

@@ -86,7 +86,7 @@ def without_duplicates(candidates: CandidateSet) -> tuple[CandidateSet, Flags]:
     for row, target in zip(features.dense, dense, strict=True):
         np.compress(keep, row, out=target)
     by_row = csr_array((rows.data, rows.columns, rows.row_start), features.sparse.shape)
-    kept = replace(
+    distinct = replace(
         candidates,
         start=offsets(keep)[candidates.start],
         features=replace(features, dense=dense, sparse=csc_array(by_row[np.flatnonzero(keep)])),
@@ -96,7 +96,7 @@ def without_duplicates(candidates: CandidateSet) -> tuple[CandidateSet, Flags]:
         rows=None if candidates.rows is None else candidates.rows[keep],
         totals=None if candidates.totals is None else candidates.totals[keep],
     )
-    return kept, keep
+    return distinct, keep
 
 
 def hash_candidates(candidates: CandidateSet) -> Words:

@@ -6,16 +6,23 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csc_array
 
-from tunesmith.arrays import Floats, Ids, Ints
+from tunesmith.arrays import Flags, Floats, Ids, Ints
 from tunesmith.data.memory import own_pages
 from tunesmith.data.products import add_rows, combinations_of, scores_of
 from tunesmith.errors import TunesmithError, UsageError, nearest
 from tunesmith.kernels import kernel
 from tunesmith.parallel.local import map_pieces
+
+if TYPE_CHECKING:
+    from tunesmith.data.assembly import Piece
+
+#: A feature that is not 0 on at least one candidate in this many is stored as dense.
+DENSE_SHARE = 4
 
 
 @dataclass(frozen=True)
@@ -99,6 +106,35 @@ class Features:
             {name: gap for name, gap in self.gaps.items() if name in selected},
         )
 
+    def arranged(self, dense_names: Sequence[str], sparse_names: Sequence[str]) -> Features:
+        """Return the same values with these names, some of which may be 0 everywhere here.
+
+        Sets that are parts of one have the same features as that one, stored alike.
+        """
+        if (*dense_names,) == self.dense_names and (*sparse_names,) == self.sparse_names:
+            return self
+        index = {name: d for d, name in enumerate(self.names)}
+        dense = own_pages((len(dense_names), self.candidates), np.float64)
+        for row, name in zip(dense, dense_names, strict=True):
+            if name in index:
+                row[...] = self.values(index[name])
+        columns = [self._nonzeros(index.get(name)) for name in sparse_names]
+        start = np.cumsum([0, *(len(rows) for rows, _ in columns)])
+        rows = np.concatenate([np.zeros(0, np.int32), *(rows for rows, _ in columns)])
+        values = np.concatenate([np.zeros(0), *(values for _, values in columns)])
+        shape = (self.candidates, len(sparse_names))
+        sparse = csc_array((values, rows, start), shape=shape)
+        return Features(tuple(dense_names), dense, tuple(sparse_names), sparse, self.gaps)
+
+    def _nonzeros(self, index: int | None) -> tuple[Ids, Floats]:
+        """Return where a feature is not 0, and its values there; nowhere where there is none."""
+        if index is None:
+            return np.zeros(0, np.int32), np.zeros(0)
+        if index >= len(self.dense_names):
+            return self.column(index)
+        rows = np.flatnonzero(self.dense[index]).astype(np.int32)
+        return rows, self.dense[index][rows]
+
     def of(self, rows: Ints) -> Features:
         """Return the features of the given candidates, in that order."""
         dense = np.empty((len(self.dense), len(rows)))
@@ -171,6 +207,78 @@ class Features:
 
 
 @dataclass(frozen=True)
+class FeatureCounts:
+    """What decides which features of a set are stored as dense.
+
+    Attributes
+    ----------
+    names
+        All features, in the order in which they were first read.
+    given, nonzero : int64[D]
+        How many candidates give each, and on how many it is not 0.
+    candidates
+        How many candidates were read, duplicates counted.
+    """
+
+    names: tuple[str, ...]
+    given: Ints
+    nonzero: Ints
+    candidates: int
+
+    @classmethod
+    def of_pieces(cls, pieces: Sequence[Piece], names: Sequence[str]) -> FeatureCounts:
+        """Count in pieces, whose columns are indices into the names."""
+        given, nonzero = np.zeros(len(names), np.int64), np.zeros(len(names), np.int64)
+        for piece in pieces:
+            given[piece.given_columns] += piece.given_counts
+            np.add.at(nonzero, piece.sparse_columns, 1)
+            for column, row in zip(piece.dense_columns, piece.dense, strict=True):
+                nonzero[column] += np.count_nonzero(row)  # row by row: it makes flags
+        return cls(tuple(names), given, nonzero, sum(map(len, pieces)))
+
+    @classmethod
+    def of_features(cls, features: Features) -> FeatureCounts:
+        """Count in those of a complete set, as if it were to be merged with others."""
+        full = [features.candidates - lacking(features, name) for name in features.dense_names]
+        given = full + [0] * len(features.sparse_names)
+        dense = [np.count_nonzero(row) for row in features.dense]
+        nonzero = np.concatenate([np.array(dense, np.int64), np.diff(features.sparse.indptr)])
+        return cls(features.names, np.array(given, np.int64), nonzero, features.candidates)
+
+    @classmethod
+    def merged(cls, parts: Sequence[FeatureCounts]) -> FeatureCounts:
+        """Add up those of several parts, in the order in which they are read."""
+        names = tuple(dict.fromkeys(name for part in parts for name in part.names))
+        index = {name: d for d, name in enumerate(names)}
+        given, nonzero = np.zeros(len(names), np.int64), np.zeros(len(names), np.int64)
+        for part in parts:
+            columns = np.array([index[name] for name in part.names], np.int64)
+            given[columns] += part.given
+            nonzero[columns] += part.nonzero
+        return cls(names, given, nonzero, sum(part.candidates for part in parts))
+
+    @property
+    def is_dense(self) -> Flags:
+        """Which features all candidates give, or are not 0 on many of them."""
+        flags: Flags = (self.given == self.candidates) | (
+            self.nonzero * DENSE_SHARE >= self.candidates
+        )
+        return flags
+
+    def only(self, names: Collection[str]) -> FeatureCounts:
+        """Return those of some features."""
+        chosen = np.array([name in names for name in self.names], bool)
+        left = tuple(name for name in self.names if name in names)
+        return FeatureCounts(left, self.given[chosen], self.nonzero[chosen], self.candidates)
+
+
+def lacking(features: Features, name: str) -> int:
+    """Return how many candidates lack a dense feature."""
+    gap = features.gaps.get(name)
+    return 0 if gap is None else gap.count or 0
+
+
+@dataclass(frozen=True)
 class FeatureSelection:
     """Which features take part, by shell-style patterns: ``LM*``, ``TM0_?``.
 
@@ -193,7 +301,7 @@ class FeatureSelection:
     def __bool__(self) -> bool:
         return bool(self.keep or self.drop)
 
-    def kept(self, names: Sequence[str]) -> tuple[str, ...]:
+    def select(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return the names that take part."""
         return tuple(
             name
@@ -216,7 +324,7 @@ class FeatureSelection:
                     raise UsageError(
                         f"{option} '{pattern}' matches no feature; did you mean {shown}?"
                     )
-        if names and not self.kept(names):
+        if names and not self.select(names):
             raise UsageError(f"{keep} and drop leave no feature; drop fewer")
 
 

@@ -155,8 +155,8 @@ class Forests(ABC):
         """Return the same forests with some of their features; see ``CandidateSet``."""
         selection = FeatureSelection.of(keep, drop)
         selection.check(self.names)
-        kept = selection.kept(self.names)
-        return self if kept == self.names else SelectedForests(self, kept)
+        names = selection.select(self.names)
+        return self if names == self.names else SelectedForests(self, names)
 
     def in_memory(self) -> ForestSet:
         """Return all forests in memory."""
@@ -287,12 +287,12 @@ class SelectedForests(Forests):
     def _selected(self, block: Block) -> Block:
         arrays = block.arrays
         ids = self._number[arrays.feature_ids]
-        kept: Flags = ids >= 0
+        is_kept: Flags = ids >= 0
         # Selected names are in the order of the whole: ids of a hyperedge still ascend.
         selected = arrays._replace(
-            feature_start=offsets(kept)[arrays.feature_start],
-            feature_ids=ids[kept],
-            feature_values=arrays.feature_values[kept],
+            feature_start=offsets(is_kept)[arrays.feature_start],
+            feature_ids=ids[is_kept],
+            feature_values=arrays.feature_values[is_kept],
         )
         return Block(selected, block.first, block.last)
 

@@ -11,7 +11,7 @@ import numpy as np
 from tunesmith.arrays import Ids, Ints
 from tunesmith.data.assembly import Piece, assemble_traced
 from tunesmith.data.candidates import CandidateSet, GroupId, References, Texts, pack_references
-from tunesmith.data.features import Features
+from tunesmith.data.features import lacking
 from tunesmith.errors import TunesmithError
 
 Key = TypeVar("Key", bound=Hashable)
@@ -87,16 +87,11 @@ def piece_of(candidates: CandidateSet, groups: Ints, columns: Ints, words: Ids) 
         sparse[entries.col] if len(sparse) else np.zeros(0, np.int64),
         entries.data,
         dense,
-        len(candidates) - np.array([_lacking(features, d) for d in features.dense_names], np.int64),
+        len(candidates) - np.array([lacking(features, d) for d in features.dense_names], np.int64),
         candidates.columns,
         candidates.files[0].path if candidates.files else "a set to merge",
         {} if candidates.originals is None else candidates.originals.by_row(),
     )
-
-
-def _lacking(features: Features, name: str) -> int:
-    gap = features.gaps.get(name)
-    return 0 if gap is None else gap.count or 0
 
 
 def _merge_references(

@@ -97,10 +97,10 @@ class RawForest:
         edges = (self.heads, self.tail_start, self.tails)
         code, edge = _check(self.nodes, *edges, self.word_start, self.words)
         if code == FINE:
-            code, edge, number, kept = _order(self.nodes, self.goal, *edges)
+            code, edge, number, edge_used = _order(self.nodes, self.goal, *edges)
         if code != FINE:
             raise self._error(code, None if edge < 0 else edge)
-        return self._arrays(number, kept), np.flatnonzero(~kept)
+        return self._arrays(number, edge_used), np.flatnonzero(~edge_used)
 
     def name_of(self, edge: int) -> str:
         """Return what an error calls a hyperedge; without a number if the error has its line."""
@@ -130,9 +130,9 @@ class RawForest:
         }[code]
         return RawForestError(edge, problem, remedy)
 
-    def _arrays(self, number: Ints, kept: Flags) -> ForestArrays:
+    def _arrays(self, number: Ints, edge_used: Flags) -> ForestArrays:
         """Return the arrays with nodes renumbered; nodes with the number -1 are left out."""
-        edges = np.flatnonzero(kept)
+        edges = np.flatnonzero(edge_used)
         heads = number[self.heads[edges]]
         edges = edges[np.argsort(heads, kind="stable")]
         nodes = int(number.max()) + 1
@@ -237,7 +237,7 @@ def _order(
     """Return the new number of each node, -1 for those in no derivation, and which edges stay."""
     edges = heads.shape[0]
     number = np.full(nodes, -1, np.int64)
-    kept = np.zeros(edges, np.bool_)
+    edge_used = np.zeros(edges, np.bool_)
     # Outgoing and incoming hyperedges of each node.
     out_start, outgoing = _edges_by_node(nodes, tail_start, tails)
     in_start, incoming = _edges_by_node(nodes, np.arange(edges + 1), heads)
@@ -263,14 +263,14 @@ def _order(
                 last += 1
     if not derivable[goal]:
         for e in range(edges):
-            kept[e] = not derivable[heads[e]]
+            edge_used[e] = not derivable[heads[e]]
         wrong = _number_nodes(
-            goal, heads, tail_start, tails, incoming, in_start, kept, derivable, number
+            goal, heads, tail_start, tails, incoming, in_start, edge_used, derivable, number
         )
         if wrong >= 0:
-            return CYCLE, wrong, number, kept
+            return CYCLE, wrong, number, edge_used
         wrong = _dead_end(goal, tail_start, tails, incoming, in_start, derivable)
-        return NO_DERIVATION, wrong, number, kept
+        return NO_DERIVATION, wrong, number, edge_used
     # Nodes that derivations of the goal use, from the goal down.
     reached = np.zeros(nodes, np.bool_)
     reached[goal] = True
@@ -283,14 +283,16 @@ def _order(
             e = incoming[i]
             if missing[e] > 0:
                 continue
-            kept[e] = True
+            edge_used[e] = True
             for k in range(tail_start[e], tail_start[e + 1]):
                 if not reached[tails[k]]:
                     reached[tails[k]] = True
                     queue[last] = tails[k]
                     last += 1
-    wrong = _number_nodes(goal, heads, tail_start, tails, incoming, in_start, kept, reached, number)
-    return (CYCLE if wrong >= 0 else FINE), wrong, number, kept
+    wrong = _number_nodes(
+        goal, heads, tail_start, tails, incoming, in_start, edge_used, reached, number
+    )
+    return (CYCLE if wrong >= 0 else FINE), wrong, number, edge_used
 
 
 @kernel
@@ -336,7 +338,7 @@ def _number_nodes(
     tails: Ints,
     incoming: Ints,
     in_start: Ints,
-    kept: Flags,
+    edge_used: Flags,
     selected: Flags,
     number: Ints,
 ) -> Number:
@@ -347,7 +349,7 @@ def _number_nodes(
     """
     in_order = True
     for e in range(heads.shape[0]):
-        if kept[e]:
+        if edge_used[e]:
             for k in range(tail_start[e], tail_start[e + 1]):
                 in_order = in_order and tails[k] < heads[e]
     count = 0
@@ -370,7 +372,7 @@ def _number_nodes(
         while at_edge[node] < in_start[node + 1] and not deeper:
             e = incoming[at_edge[node]]
             k = tail_start[e] + at_tail[node]
-            if not kept[e] or k == tail_start[e + 1]:
+            if not edge_used[e] or k == tail_start[e + 1]:
                 at_edge[node] += 1
                 at_tail[node] = 0
                 continue

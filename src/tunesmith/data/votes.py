@@ -137,11 +137,11 @@ def _classified(
 
 def _texts(tokens: Sequence[Ids], places: Ints) -> Texts:
     """Return the texts of classes at some places among the labels."""
-    lengths = np.array([len(one) for one in tokens])
+    lengths = np.array([len(ids) for ids in tokens])
     if (lengths == 1).all():
         return Texts(np.arange(len(places) + 1), np.concatenate(tokens)[places])
-    found = [tokens[place] for place in places.tolist()]
-    return Texts(offsets(lengths[places]), np.concatenate([np.zeros(0, np.int32), *found]))
+    chosen = [tokens[place] for place in places.tolist()]
+    return Texts(offsets(lengths[places]), np.concatenate([np.zeros(0, np.int32), *chosen]))
 
 
 def labels_of(
@@ -150,31 +150,35 @@ def labels_of(
     """Return the classes that votes are about."""
     if not isinstance(votes, Mapping) or not votes:
         raise UsageError("there are no votes; give probabilities by the names of models")
-    columns = {name: tuple(one.columns) for name, one in votes.items() if hasattr(one, "columns")}
-    found = None if labels is None else tuple(getattr(labels, "tolist", lambda: labels)())
-    for name, own in columns.items():
-        first = found is None
-        found = own if found is None else found
-        if not first and list(map(label_text, own)) != list(map(label_text, found)):
-            raise UsageError(f"the columns of '{name}' are not {_shown(found)}; give all the same")
-    if found is None and y is not None:
-        found = tuple(np.unique(_labels("y", y)).tolist())
-    if found is None:
+    columns = {
+        name: tuple(frame.columns) for name, frame in votes.items() if hasattr(frame, "columns")
+    }
+    classes = None if labels is None else tuple(getattr(labels, "tolist", lambda: labels)())
+    for name, column_classes in columns.items():
+        first = classes is None
+        classes = column_classes if classes is None else classes
+        if not first and list(map(label_text, column_classes)) != list(map(label_text, classes)):
+            raise UsageError(
+                f"the columns of '{name}' are not {_shown(classes)}; give all the same"
+            )
+    if classes is None and y is not None:
+        classes = tuple(np.unique(_labels("y", y)).tolist())
+    if classes is None:
         shape = np.shape(next(iter(votes.values())))
-        found = tuple(range(shape[1] if len(shape) > 1 else 2))
-    texts = list(map(label_text, found))
+        classes = tuple(range(shape[1] if len(shape) > 1 else 2))
+    texts = list(map(label_text, classes))
     if len(texts) < 2 or len({*texts}) < len(texts):
-        raise UsageError(f"the classes are {_shown(found)}; give two or more, each once")
-    return found
+        raise UsageError(f"the classes are {_shown(classes)}; give two or more, each once")
+    return classes
 
 
 def places_of(y: Any, labels: Sequence[object], rows: int) -> Ints:
     """Return the place of each true class among the labels."""
-    given = _labels("y", y)
-    if len(given) != rows:
-        raise TunesmithError(f"votes have {rows} rows and y {len(given)}; give a class for each")
+    classes = _labels("y", y)
+    if len(classes) != rows:
+        raise TunesmithError(f"votes have {rows} rows and y {len(classes)}; give a class for each")
     known = {label_text(label): k for k, label in enumerate(labels)}
-    distinct, inverse = np.unique(given, return_inverse=True)
+    distinct, inverse = np.unique(classes, return_inverse=True)
     places = []
     for value in distinct.tolist():
         text = label_text(value)
@@ -196,8 +200,8 @@ def label_text(label: object) -> str:
     return text
 
 
-def _probabilities(name: str, given: Any, labels: Sequence[object]) -> Floats:
-    array = _numbers(name, given)
+def _probabilities(name: str, values: Any, labels: Sequence[object]) -> Floats:
+    array = _numbers(name, values)
     count = len(labels)
     if array.ndim == 1 and count == 2:
         array = np.column_stack([1.0 - array, array])
@@ -209,16 +213,16 @@ def _probabilities(name: str, given: Any, labels: Sequence[object]) -> Floats:
     return array
 
 
-def _matrix(name: str, given: Any) -> Floats:
-    array = _numbers(name, given)
+def _matrix(name: str, values: Any) -> Floats:
+    array = _numbers(name, values)
     if array.ndim != 2 or not array.size:
         raise TunesmithError(f"'{name}' has the shape {array.shape}; give rows of features")
     return array
 
 
-def _numbers(name: str, given: Any) -> Floats:
+def _numbers(name: str, values: Any) -> Floats:
     try:
-        array = np.asarray(given, np.float64)
+        array = np.asarray(values, np.float64)
     except (TypeError, ValueError):
         raise TunesmithError(f"'{name}' holds more than numbers; give numbers") from None
     if not np.isfinite(array).all():
@@ -227,8 +231,8 @@ def _numbers(name: str, given: Any) -> Floats:
     return array
 
 
-def _labels(name: str, given: Any) -> Any:
-    array = np.asarray(given)
+def _labels(name: str, values: Any) -> Any:
+    array = np.asarray(values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1 or not len(array):

@@ -17,7 +17,7 @@ from tunesmith.data.candidates import (
     Texts,
     pack_texts,
 )
-from tunesmith.data.features import Gap
+from tunesmith.data.features import FeatureCounts, Gap
 from tunesmith.data.memory import spill
 from tunesmith.data.merge import piece_of
 from tunesmith.errors import FormatError, TunesmithError
@@ -38,11 +38,21 @@ class Collector:
         How files are read: readers ask it for names of columns and for what stands for gaps.
     keep_rows
         Whether to note which candidate of the input each one is, and what decoders scored it.
+    count_features
+        Whether to count what a set is stored by that this one is a part of.
     """
 
-    def __init__(self, reading: Reading | None = None, keep_rows: bool = False) -> None:
+    def __init__(
+        self,
+        reading: Reading | None = None,
+        keep_rows: bool = False,
+        count_features: bool = False,
+    ) -> None:
         self.reading = reading or Reading()
         self.keep_rows = keep_rows
+        self._counts_features = count_features
+        #: Of what was assembled, if it was to be counted.
+        self.feature_counts: FeatureCounts | None = None
         self._vocabulary: Interner | None = None
         self._pieces: list[Piece] = []
         self._rows = Rows()
@@ -164,13 +174,13 @@ class Collector:
         self._take_texts_of(candidates, words, place)
 
     def _take_texts_of(self, candidates: CandidateSet, words: Ints | Ids, place: str) -> None:
-        held = candidates.references
+        stored = candidates.references
         for g, i in enumerate(candidates.ids):
             if candidates.sources is not None:
                 self.add_source(i, candidates.sources[g])
-            if held is not None:
-                span = range(*held.group_start[g : g + 2])
-                references = [words[held.texts[r]].astype(np.int32) for r in span]
+            if stored is not None:
+                span = range(*stored.group_start[g : g + 2])
+                references = [words[stored.texts[r]].astype(np.int32) for r in span]
                 self.add_references(i, references, place)
 
     def _flush(self) -> None:
@@ -204,18 +214,18 @@ class Collector:
             self._add_given(piece, columns, rows)
             done += n
 
-    def _add_given(self, piece: Piece, columns: Ints, given: Sequence[Floats]) -> None:
+    def _add_given(self, piece: Piece, columns: Ints, rows_given: Sequence[Floats]) -> None:
         """Add features to a piece; those with gaps as sparse ones."""
         whole = [k for k, column in enumerate(columns.tolist()) if column not in piece.missing]
         for k, column in enumerate(columns.tolist()):
             if column in piece.missing:
-                fires = np.flatnonzero(~np.isnan(given[k]) & (given[k] != 0))
+                fires = np.flatnonzero(~np.isnan(rows_given[k]) & (rows_given[k] != 0))
                 piece.rows = np.concatenate([piece.rows, fires])
                 more = np.full(len(fires), column)
                 piece.sparse_columns = np.concatenate([piece.sparse_columns, more])
-                piece.values = np.concatenate([piece.values, given[k][fires]])
+                piece.values = np.concatenate([piece.values, rows_given[k][fires]])
         counts = [len(piece) - len(piece.missing.get(c, ())) for c in columns.tolist()]
-        piece.dense = np.vstack([piece.dense, *(given[k] for k in whole)])
+        piece.dense = np.vstack([piece.dense, *(rows_given[k] for k in whole)])
         piece.dense_columns = np.concatenate([piece.dense_columns, columns[whole]])
         piece.given_columns = np.concatenate([piece.given_columns, columns])
         piece.given_counts = np.concatenate([piece.given_counts, np.array(counts, np.int64)])
@@ -228,6 +238,11 @@ class Collector:
     def column_name(self, column: int) -> str:
         """Return the feature name of a column."""
         return list(self._columns)[column]
+
+    @property
+    def widths(self) -> Mapping[str, int]:
+        """How many values a name stands for, where formats say so."""
+        return self._widths
 
     def check_width(self, name: str, width: int, path: str) -> None:
         """Raise an error if a feature had another number of values in a file before."""
@@ -282,22 +297,26 @@ class Collector:
         references
             Name and lines of each reference file; a group's id is its line, from 0.
         """
+        if self._whole is not None and self._counts_features:
+            self.feature_counts = FeatureCounts.of_features(self._whole[0].features)
         if self._whole is not None and not references:
             rows = np.arange(len(self)) if self.keep_rows else None
             return replace(self._whole[0], files=tuple(self.files), rows=rows)
         if self._whole is None:
             self._flush()
         self._check_ids()
-        kept = settle(self._pieces, list(self._columns), self.reading.gaps)
-        if kept is not None:
+        keep = settle(self._pieces, list(self._columns), self.reading.gaps)
+        if keep is not None:
             self._leave_out_groups()
-        held = self._held_references(references)
+        read_references = self._held_references(references)
         sources = {i: text for i, text in self._sources.items() if i in self._groups}
         if self._whole is not None:
             result = replace(self._whole[0], vocabulary=tuple(self.vocabulary.words()))
             result = replace(result, rows=np.arange(len(result)) if self.keep_rows else None)
         else:
             totals = self._totals()
+            if self._counts_features:
+                self.feature_counts = FeatureCounts.of_pieces(self._pieces, list(self._columns))
             result, rows = assemble_traced(
                 self._pieces, list(self._groups), list(self._columns), self.vocabulary.words()
             )
@@ -305,15 +324,15 @@ class Collector:
             if self.keep_rows:
                 result = replace(
                     result,
-                    rows=rows if kept is None else np.flatnonzero(kept)[rows],
+                    rows=rows if keep is None else np.flatnonzero(keep)[rows],
                     totals=None if totals is None else totals[rows],
                 )
-        ordered = [held[i] for i in result.ids] if held else []
+        ordered = [read_references[i] for i in result.ids] if read_references else []
         counts = np.concatenate([[0], np.cumsum([len(r) for r in ordered])]).astype(np.int64)
         return replace(
             result,
             references=References(counts, pack_texts([t for r in ordered for t in r]))
-            if held
+            if read_references
             else None,
             sources=tuple(sources[i] for i in result.ids)
             if len(sources) == result.groups
@@ -370,14 +389,35 @@ class Collector:
                     problem = f"group '{i}' has no references and others have"
                     raise TunesmithError(f"{self._place_of(i)}: {problem}; give them to all")
             return self._references
+        if any(isinstance(i, str) for i in self._groups):
+            named = [self._by_id(name, texts) for name, texts in references]
+            return {i: [texts[i] for texts in named] for i in self._groups}
         for i in self._groups:
             for name, texts in references:
-                if not isinstance(i, int):
-                    problem = f"group '{i}' has no line here, its id is not a number"
-                    raise FormatError(name, None, problem, "put references into the JSON lines")
+                if not isinstance(i, int):  # for type checkers
+                    continue
                 if not 0 <= i < len(texts):
                     problem = f"no reference for id {i}, the file has {len(texts)} lines"
                     raise FormatError(name, None, problem, "give one reference line per sentence")
         return {
             i: [texts[i] for _, texts in references] for i in self._groups if isinstance(i, int)
         }
+
+    def _by_id(self, name: str, texts: Texts) -> dict[GroupId, Ids]:
+        """Return the references of a file whose lines begin with an id, as Kaldi's ``text``."""
+        words = self.vocabulary.words()
+        by_id: dict[str, Ids] = {}
+        for line in range(len(texts)):
+            tokens = texts[line]
+            if not len(tokens):
+                continue
+            if words[tokens[0]] in by_id and words[tokens[0]] in self._groups:
+                problem = f"the id '{words[tokens[0]]}' begins a line before too"
+                raise FormatError(name, line + 1, problem, "give one line per id")
+            by_id[words[tokens[0]]] = tokens[1:]
+        lacking = next((i for i in self._groups if str(i) not in by_id), None)
+        if lacking is not None:
+            problem = f"no line begins with the id '{lacking}'"
+            remedy = "where ids are texts, write the id and the reference on each line"
+            raise FormatError(name, None, problem, remedy)
+        return {i: by_id[str(i)] for i in self._groups}

@@ -46,11 +46,6 @@ class Missing:
         """Return what is done for a feature or an external score."""
         return self.by_name.get(name, self.usual)
 
-    @property
-    def is_error(self) -> bool:
-        """Whether every missing value is an error."""
-        return self == Missing(costs=self.costs)
-
     @classmethod
     def parse(cls, texts: Sequence[str], costs: frozenset[str] = frozenset()) -> Missing:
         """Return what texts as ``mean`` or ``lm=zero`` say."""
@@ -99,14 +94,14 @@ def settle(pieces: list[Piece], names: Sequence[str], missing: Missing) -> Flags
             name, is_cost = names[column], names[column] in missing.costs
             _fill(pieces, column, _value(name, way, *_given(pieces, column), is_cost))
     for name in dict.fromkeys(name for piece in pieces for name in piece.columns):
-        held = [piece.columns[name] for piece in pieces if name in piece.columns]
-        values = np.concatenate(held)
+        parts = [piece.columns[name] for piece in pieces if name in piece.columns]
+        values = np.concatenate(parts)
         lacking = np.isnan(values)
         way = missing.of(name)
         if lacking.any() and way != "drop":
-            given = values[~lacking]
-            value = _value(name, way, given, len(given), name in missing.costs)
-            for column_values in held:
+            known = values[~lacking]
+            value = _value(name, way, known, len(known), name in missing.costs)
+            for column_values in parts:
                 column_values[np.isnan(column_values)] = value
     return _drop(pieces)
 
@@ -121,7 +116,7 @@ def _given(pieces: Sequence[Piece], column: int) -> tuple[Floats, int]:
     return np.concatenate(values), count
 
 
-def _value(name: str, way: Way, given: Floats, count: int, is_cost: bool) -> float:
+def _value(name: str, way: Way, known: Floats, count: int, is_cost: bool) -> float:
     """Return what stands for a value, given some values of so many, the others being 0."""
     if not isinstance(way, str):
         return way
@@ -130,8 +125,8 @@ def _value(name: str, way: Way, given: Floats, count: int, is_cost: bool) -> flo
     if not count:
         raise TunesmithError(f"'{name}' has no value at all, so none is {way}; leave it out")
     if way == "mean":
-        return float(given.sum() / count)
-    every = given if len(given) == count else np.append(given, 0.0)
+        return float(known.sum() / count)
+    every = known if len(known) == count else np.append(known, 0.0)
     return float(every.max() if is_cost else every.min())
 
 
@@ -164,21 +159,21 @@ def _drop(pieces: list[Piece]) -> Flags | None:
         for values in piece.columns.values():
             lacks |= np.isnan(values)
         flags.append(~lacks)
-    kept = np.concatenate(flags) if flags else np.zeros(0, np.bool_)
-    if kept.all():
+    all_flags = np.concatenate(flags) if flags else np.zeros(0, np.bool_)
+    if all_flags.all():
         return None
-    if not kept.any():
+    if not all_flags.any():
         raise TunesmithError("every candidate lacks a value; fill the gaps, or drop the column")
     pieces[:] = [
         piece if keep.all() else _only(piece, keep)
         for piece, keep in zip(pieces, flags, strict=True)
         if keep.any()
     ]
-    left_out = int(np.count_nonzero(~kept))
+    left_out = int(np.count_nonzero(~all_flags))
     warnings.warn(
-        f"{left_out} of {len(kept)} candidates lack a value and are left out", stacklevel=4
+        f"{left_out} of {len(all_flags)} candidates lack a value and are left out", stacklevel=4
     )
-    return kept
+    return all_flags
 
 
 def _only(piece: Piece, keep: Flags) -> Piece:
@@ -220,8 +215,8 @@ def _lacked(piece: Piece, keep: Flags) -> dict[int, int]:
 
 def _count(piece: Piece, column: int, count: int, keep: Flags, lacked: Mapping[int, int]) -> int:
     """Return how many of the candidates that are left give a feature."""
-    kept = int(np.count_nonzero(keep))
+    remaining = int(np.count_nonzero(keep))
     if count == len(piece) or column in lacked:
-        return kept - lacked.get(column, 0)
+        return remaining - lacked.get(column, 0)
     fired = piece.sparse_columns == column
-    return max(int(np.count_nonzero(keep[piece.rows[fired]])), count - (len(piece) - kept))
+    return max(int(np.count_nonzero(keep[piece.rows[fired]])), count - (len(piece) - remaining))

@@ -21,16 +21,16 @@ def regrouped(names: Sequence[str], taken: Collection[str] = ()) -> dict[str, li
     """
     numbers: dict[str, dict[int, str]] = {}
     for name in names:
-        found = _NUMBERED.fullmatch(name)
-        if found is not None:
-            numbers.setdefault(found.group(1), {})[int(found.group(2))] = name
+        match = _NUMBERED.fullmatch(name)
+        if match is not None:
+            numbers.setdefault(match.group(1), {})[int(match.group(2))] = name
     known = {*names, *taken}
     groups = {
         base: [values[k] for k in sorted(values)]
         for base, values in numbers.items()
         if len(values) > 1 and base not in known and max(values) == len(values)
     }
-    owner = {name: base for base, held in groups.items() for name in held}
+    owner = {name: base for base, values_of_base in groups.items() for name in values_of_base}
     return {
         owner.get(name, name): groups[owner[name]] if name in owner else [name] for name in names
     }
@@ -38,14 +38,14 @@ def regrouped(names: Sequence[str], taken: Collection[str] = ()) -> dict[str, li
 
 def from_zero(names: Sequence[str]) -> list[str] | None:
     """Return our names of features that the extractor numbers from 0; None where it does not."""
-    found = [_FROM_ZERO.fullmatch(name) for name in names]
+    matches = [_FROM_ZERO.fullmatch(name) for name in names]
     count: dict[str, int] = {}
-    for match in found:
+    for match in matches:
         if match is None or int(match.group(2)) != count.setdefault(match.group(1), 0):
             return None
         count[match.group(1)] += 1
     ours = []
-    for match in filter(None, found):
+    for match in filter(None, matches):
         base, number = match.group(1), int(match.group(2)) + 1
         ours.append(base if count[base] == 1 else f"{base}_{number}")
     return ours

@@ -70,8 +70,23 @@ def read(
     CandidateSet
     """
     collector = Collector(reading, keep_rows)
+    first = collect(collector, paths_in(candidates), format)
+    if scores:
+        sources = {name: Source(path) for name, path in scores.items()}
+        rows = len(collector)
+        collector.add_features(
+            {n: read_scores(s, rows, collector.reading.gaps.of(n)) for n, s in sources.items()}
+        )
+        collector.files.extend(s.digest("scores") for s in sources.values())
+    result, lines = complete(collector, paths_in(references), first)
+    warn_of_unused(lines, result.groups)
+    return with_columns(result, columns)
+
+
+def collect(collector: Collector, places: Sequence[Path], format: str | None) -> str:  # noqa: A002
+    """Add the candidates of files and folders; return the name of the first file."""
     first = ""
-    for place in _several(candidates):
+    for place in places:
         paths, spec = files_of(place, format)
         reader = FORMATS.create(spec) if spec else None
         for path in paths:
@@ -80,33 +95,39 @@ def read(
             name = spec or recognise(source, collector.reading.id_column)
             read_into(collector, reader or FORMATS.create(name), source)
             collector.files.append(source.digest(name.partition(":")[0]))
-    if scores:
-        sources = {name: Source(path) for name, path in scores.items()}
-        rows = len(collector)
-        collector.add_features(
-            {n: read_scores(s, rows, collector.reading.gaps.of(n)) for n, s in sources.items()}
-        )
-        collector.files.extend(s.digest("scores") for s in sources.values())
-    held = []
-    for path in _several(references):
+    return first
+
+
+def complete(
+    collector: Collector, references: Sequence[Path], first: str
+) -> tuple[CandidateSet, dict[str, int]]:
+    """Return what was collected with its references, and how many lines each of their files has.
+
+    ``first`` is the file that is named where texts look wrong.
+    """
+    reference_lines = []
+    for path in references:
         source = Source(path)
-        held.append((source.name, read_lines(source, collector.vocabulary)))
+        reference_lines.append((source.name, read_lines(source, collector.vocabulary)))
         collector.files.append(source.digest("text"))
-    result = collector.finish(held)
-    for name, texts in held:
-        if len(texts) > result.groups:
-            missing = len(texts) - result.groups
-            warnings.warn(
-                f"{name}: {missing} of {len(texts)} lines have no candidates and do not count",
-                stacklevel=2,
-            )
+    result = collector.finish(reference_lines)
     ways = {"join_bpe": join_bpe, "detokenise_pieces": join_pieces, "drop_factors": without_factors}
-    asked = [way for name, way in ways.items() if getattr(collector.reading, name)]
-    if asked:
-        result = in_words(result, asked)
+    ways_chosen = [way for name, way in ways.items() if getattr(collector.reading, name)]
+    if ways_chosen:
+        result = in_words(result, ways_chosen)
     for text in suspicions(result):
         warnings.warn(f"{first}: {text}", stacklevel=2)
-    return with_columns(result, columns)
+    return result, {name: len(texts) for name, texts in reference_lines}
+
+
+def warn_of_unused(lines: Mapping[str, int], groups: int) -> None:
+    """Warn of files of references that have more lines than there are groups."""
+    for name, count in lines.items():
+        if count > groups:
+            warnings.warn(
+                f"{name}: {count - groups} of {count} lines have no candidates and do not count",
+                stacklevel=3,
+            )
 
 
 def files_of(place: Path, spec: str | None = None) -> tuple[list[Path], str | None]:
@@ -180,16 +201,18 @@ def read_hypotheses(hypotheses: Path, references: Path | Sequence[Path]) -> Cand
     source = Source(hypotheses)
     texts = read_lines(source, collector.vocabulary)
     collector.files.append(source.digest("text"))
-    held = []
-    for path in _several(references):
+    reference_lines = []
+    for path in paths_in(references):
         other = Source(path)
-        held.append((other.name, read_lines(other, collector.vocabulary)))
+        reference_lines.append((other.name, read_lines(other, collector.vocabulary)))
         collector.files.append(other.digest("text"))
-        if len(held[-1][1]) != len(texts):
-            problem = f"it has {len(held[-1][1])} lines and {source.name} has {len(texts)}"
+        if len(reference_lines[-1][1]) != len(texts):
+            problem = (
+                f"it has {len(reference_lines[-1][1])} lines and {source.name} has {len(texts)}"
+            )
             raise FormatError(other.name, None, problem, "give one reference line per hypothesis")
     collector.add_piece(Piece.of_texts(collector.groups(range(len(texts))), texts))
-    return collector.finish(held)
+    return collector.finish(reference_lines)
 
 
 def read_lines(source: Source, vocabulary: Interner) -> Texts:
@@ -209,15 +232,16 @@ def read_lines_kept(source: Source, vocabulary: Interner) -> tuple[Texts, dict[i
         parts.append(tokenize(whole, vocabulary))
         if not is_plain(whole, parts[-1], vocabulary):
             for number, text in enumerate(whole.decode().split("\n")[:-1], line - 1):
-                kept = text.removesuffix("\r")
-                if kept != " ".join(kept.split()):
-                    originals[number] = kept
+                original = text.removesuffix("\r")
+                if original != " ".join(original.split()):
+                    originals[number] = original
         line += whole.count(b"\n")
     lengths = np.concatenate([part.lengths for part in parts])
     return Texts(offsets(lengths), np.concatenate([part.ids for part in parts])), originals
 
 
-def _several(paths: Path | Sequence[Path]) -> list[Path]:
+def paths_in(paths: Path | Sequence[Path]) -> list[Path]:
+    """Return one path, or several, as a list."""
     return [paths] if isinstance(paths, str | os.PathLike) else list(paths)
 
 
@@ -237,14 +261,22 @@ def recognise(source: Source, id_column: str = "id") -> str:
         named = without_suffix(source.name).lower().endswith(table.suffixes)
         if source.head() and (named or table.has_column(source.head(), id_column)):
             return name
+    check_content(source)
+    raise unrecognised(source, "the format is not recognised", names)
+
+
+def check_content(source: Source) -> None:
+    """Raise an error if there is nothing in a file, or nothing that shows its format."""
     if not source.head():
         raise FormatError(source.name, None, "the file is empty", "give a file with content")
     if kind_of(source.head()) is not None:
         problem = "it is compressed twice"
         raise FormatError(source.name, None, problem, "decompress it yourself first")
+
+
+def unrecognised(source: Source, problem: str, names: Sequence[str]) -> FormatError:
+    """Return the error for a file of no known format; raise another if it is no UTF-8."""
     # Another encoding hides every format. The last character may be cut.
     line = source.head().partition(b"\n")[0].rstrip(bytes(range(0x80, 0x100)))
     check_utf8(line, source.name, 1)
-    known = ", ".join(FORMATS.names())
-    problem, remedy = "the format is not recognised", f"name it with --format, one of {known}"
-    raise FormatError(source.name, 1, problem, remedy)
+    return FormatError(source.name, 1, problem, f"name it with --format, one of {', '.join(names)}")

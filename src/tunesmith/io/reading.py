@@ -47,16 +47,16 @@ class Reading:
     drop_factors: bool = False
 
     def __post_init__(self) -> None:
-        held = self.missing
-        if isinstance(held, Mapping):
-            held = Missing.parse([f"{name}={way}" for name, way in held.items()])
-        elif not isinstance(held, Missing):
-            several = [str(held)] if isinstance(held, str | int | float) else held
-            held = Missing.parse(several)
-        vars(self)["missing"] = held
+        missing = self.missing
+        if isinstance(missing, Mapping):
+            missing = Missing.parse([f"{name}={way}" for name, way in missing.items()])
+        elif not isinstance(missing, Missing):
+            several = [str(missing)] if isinstance(missing, str | int | float) else missing
+            missing = Missing.parse(several)
+        vars(self)["missing"] = missing
         for name in ("index_column", "features"):
-            given = getattr(self, name)
-            vars(self)[name] = (given,) if isinstance(given, str) else tuple(given)
+            value = getattr(self, name)
+            vars(self)[name] = (value,) if isinstance(value, str) else tuple(value)
         if self.id_column == self.text_column:
             raise UsageError(f"'{self.id_column}' is the column of ids and of texts; name another")
 
@@ -72,11 +72,11 @@ class Reading:
 
     def check_names(self, names: Sequence[str], where: str) -> None:
         """Raise an error if a column that an option names is not there."""
-        wanted = [
+        columns = [
             *self.index_column,
             *(self.text_column for _ in [0] if self.text_column != "text"),
         ]
-        for name in wanted:
+        for name in columns:
             if name not in names:
                 near = " or ".join(nearest(name, list(names)))
                 problem = f"there is no column '{name}'"
@@ -93,19 +93,19 @@ class Reading:
     def record(self) -> dict[str, Any]:
         """Return what differs from the usual as plain values."""
         usual = Reading()
-        found: dict[str, Any] = {}
+        changed: dict[str, Any] = {}
         if self.gaps.texts():
-            found["missing"] = self.gaps.texts()
+            changed["missing"] = self.gaps.texts()
         for name in ("id_column", "text_column"):
             if getattr(self, name) != getattr(usual, name):
-                found[name] = getattr(self, name)
+                changed[name] = getattr(self, name)
         for name in ("index_column", "features"):
             if getattr(self, name):
-                found[name] = list(getattr(self, name))
+                changed[name] = list(getattr(self, name))
         for name in FLAGS:
             if getattr(self, name):
-                found[name] = True
-        return found
+                changed[name] = True
+        return changed
 
     @classmethod
     def of_record(cls, record: Any) -> Reading:

@@ -93,13 +93,13 @@ class Rows:
         )
 
     def _external(self, part: slice) -> dict[str, Floats]:
-        found = {}
+        columns = {}
         rows = np.arange(part.start, part.stop)
         for name in self.columns[part.start]:
             values = np.array([m[name] for m in self.columns[part]], np.float64)
             self._check_finite(values, rows, [name] * len(rows))
-            found[name] = values
-        return found
+            columns[name] = values
+        return columns
 
     def _check_finite(self, values: Floats, rows: Ints, names: list[str]) -> None:
         bad = np.flatnonzero(~np.isfinite(values))

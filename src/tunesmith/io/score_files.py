@@ -22,37 +22,45 @@ def scores_in(source: Source) -> list[float] | None:
     """Return the scores of a file that a metric wrote; None if it is one of numbers alone."""
     head = source.head().lstrip()
     if head.startswith(b"{"):
-        line = head.split(b"\n", 1)[0]
-        is_lines = line.rstrip().endswith(b"}")
-        return _of_lines(source) if is_lines and b'"prediction"' in line else _of_comet(source)
+        return _of_lines(source) if _is_metricx(head) else _of_comet(source)
     if b"\tSegment 0\tscore: " in head.split(b"\n", 1)[0]:
         return _printed(source)
     return None
 
 
+def are_errors(path: str) -> bool:
+    """Tell whether a file has scores of MetricX, of which less is better."""
+    return _is_metricx(Source(path).head())
+
+
+def _is_metricx(head: bytes) -> bool:
+    line = head.lstrip().split(b"\n", 1)[0].rstrip()
+    return line.startswith(b"{") and line.endswith(b"}") and b'"prediction"' in line
+
+
 def _of_lines(source: Source) -> list[float]:
     return [
-        _number(found.get(METRICX), source.name, number, METRICX)
-        for number, found in json_objects(source)
+        _number(record.get(METRICX), source.name, number, METRICX)
+        for number, record in json_objects(source)
     ]
 
 
 def _of_comet(source: Source) -> list[float]:
     remedy = "give what comet-score --to_json writes, or one number per line"
     try:
-        found = json.loads(bytes(source.buffer()))
+        scores = json.loads(bytes(source.buffer()))
     except ValueError as error:
         raise FormatError(source.name, None, f"this is not JSON ({error})", remedy) from None
-    systems = list(found.values()) if isinstance(found, dict) else []
-    if not systems or not all(isinstance(one, list) for one in systems):
+    systems = list(scores.values()) if isinstance(scores, dict) else []
+    if not systems or not all(isinstance(system, list) for system in systems):
         raise FormatError(source.name, None, "there are no segments in it", remedy)
     if len(systems) > 1:
-        names = ", ".join(map(str, found))
+        names = ", ".join(map(str, scores))
         problem = f"it has the scores of several files ({names})"
         raise FormatError(source.name, None, problem, "score one file of candidates")
     return [
-        _number(one.get(COMET) if isinstance(one, dict) else None, source.name, None, COMET)
-        for one in systems[0]
+        _number(segment.get(COMET) if isinstance(segment, dict) else None, source.name, None, COMET)
+        for segment in systems[0]
     ]
 
 

@@ -25,26 +25,29 @@ def feature_values(candidates: CandidateSet) -> dict[str, Floats]:
     return values
 
 
-def check_one_length(candidates: CandidateSet, what: str) -> None:
+def check_one_length(candidates: CandidateSet, format_name: str) -> None:
     """Raise an error if groups could not be told apart by counting lines."""
     sizes = np.diff(candidates.start)
     for g, i in enumerate(candidates.ids):
         if i != g:
             raise UsageError(
-                f"{what} counts groups from 0 and has no place for the id '{i}'; write jsonl"
+                f"{format_name} counts groups from 0 and has no place for the id '{i}'; write jsonl"
             )
         if sizes[g] != sizes[0]:
             raise UsageError(
-                f"group {i} has {sizes[g]} candidates and group 0 has {sizes[0]}, and {what} "
-                "wants as many in each (equal ones are dropped when read); write jsonl"
+                f"group {i} has {sizes[g]} candidates and group 0 has {sizes[0]}, and "
+                f"{format_name} wants as many in each (equal ones are dropped when read); write "
+                "jsonl"
             )
 
 
 def check_one_line(candidates: CandidateSet) -> None:
     """Raise an error if a text has several lines, where each is to be one."""
-    held = candidates.originals
-    broken = [k for k, text in enumerate(held.texts) if has_line_end(text)] if held else []
-    rows = np.flatnonzero(np.isin(held.index, broken)).tolist() if held and broken else []
+    originals = candidates.originals
+    broken = (
+        [k for k, text in enumerate(originals.texts) if has_line_end(text)] if originals else []
+    )
+    rows = np.flatnonzero(np.isin(originals.index, broken)).tolist() if originals and broken else []
     if rows:
         group = candidates.ids[int(np.searchsorted(candidates.start, rows[0], "right")) - 1]
         raise UsageError(f"a text of group '{group}' has several lines; write jsonl, or a table")

@@ -63,11 +63,19 @@ def test_ranklib_has_features_by_their_numbers():
 @pytest.mark.parametrize(
     ("engine", "kind", "message"),
     [
-        ("elasticsearch", Normalisation("z"), "has no normalisation z; use one of none, min-max"),
-        ("opensearch", Normalisation("none"), "has no normalisation none; use one of min-max"),
+        (
+            "elasticsearch",
+            Normalisation("z"),
+            "has no normalisation z; give --normalisation none or min-max",
+        ),
+        (
+            "opensearch",
+            Normalisation("none"),
+            "has no normalisation none; give --normalisation min-max",
+        ),
         ("elasticsearch", Normalisation("min-max", missing=0.5), "give --missing zero"),
         ("opensearch", Normalisation("reciprocal-rank", 0.5), "takes a whole k of 1 or more"),
-        ("ranklib", Normalisation("sum"), "weighs scores as they are; it has no sum"),
+        ("ranklib", Normalisation("sum"), "without a normalisation sum; give --normalisation none"),
         ("vespa", Normalisation("none"), "unknown program 'vespa'"),
     ],
 )

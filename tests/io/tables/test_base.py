@@ -128,6 +128,17 @@ def test_a_text_column_is_left_out_with_a_warning(tmp_path):
     assert found.features.names == ("lm",)
 
 
+def test_a_table_without_texts_names_the_column_that_may_have_them(tmp_path, recwarn):
+    path = tmp_path / "t.csv"
+    path.write_bytes(table("id,answer,lm", "0,four,1", "0,five,2"))
+    ts.read(path)
+    path.write_bytes(table("id,text,answer,lm", "0,a,four,1", "0,b,five,2"))
+    ts.read(path)
+    without, beside = (str(warning.message) for warning in recwarn)
+    assert without.endswith("; if it has the candidates' texts, give --text-column answer")
+    assert beside.endswith("column 'answer' holds text and is left out")
+
+
 def test_a_frame_of_pandas_and_of_polars_and_a_file_of_each(tmp_path):
     columns = {
         "id": ["u1", "u1", "u2"],

@@ -1,4 +1,4 @@
-"""CSV by pyarrow: whatever it reads, Python's own reader reads alike, and so are the errors."""
+"""CSV by kernels: whatever they read, Python's own reader reads alike, and so are the errors."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from tunesmith.io.reading import Reading
 from tunesmith.io.streams import Source
 from tunesmith.io.tables import csv as tables
 from tunesmith.io.tables import csv_chunks
+from tunesmith.parallel.local import threads
 
 
 def outcome(data: bytes, format_class=tables.CsvFormat, missing="zero"):
@@ -31,11 +32,11 @@ def outcome(data: bytes, format_class=tables.CsvFormat, missing="zero"):
 
 
 def both(data: bytes, size: int = 1, **options):
-    """Return what is read with pyarrow in chunks of about a size, and without it."""
+    """Return what is read by kernels in chunks of about a size, and by Python alone."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csv_chunks, "SIZE", size)
         fast = outcome(data, **options)
-        patch.setattr(tables, "library", lambda: None)
+        patch.setattr(csv_chunks._Arrays, "of", lambda *_: None)
         return fast, outcome(data, **options)
 
 
@@ -118,16 +119,47 @@ def test_odd_tables(data):
         assert_alike(both(data, size, missing="error"))
 
 
-def test_pyarrow_reads_what_it_can(monkeypatch):
+@pytest.mark.parametrize(
+    "data",
+    [
+        LINES,
+        b'id,text,lm\n0,"two\nlines",1\n\n0,b,2\n',
+        b"id,text,lm,name\n0,a,1,x\n0,b,,\n1,c, 0.30000000000000004,y\n",
+        b"id,text,ok\n0,a,true\n0,b,False\n",
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*left out")
+def test_kernels_read_what_they_can(data, monkeypatch):
     """Otherwise all would be alike for another reason."""
-    read = []
-    columns = csv_chunks.Reader.columns
 
-    def counting(self, chunk):
-        found = columns(self, chunk)
-        read.append(found is not None)
-        return found
+    def refuse(*_):
+        raise AssertionError("read by Python")
 
-    monkeypatch.setattr(csv_chunks.Reader, "columns", counting)
-    outcome(LINES)
-    assert read == [True]
+    monkeypatch.setattr(tables.CsvFormat, "_slowly", refuse)
+    assert len(outcome(data)) >= 2
+
+
+def test_errors_name_the_line_of_a_row_after_cells_of_several_lines():
+    data = b'id,text,lm\n0,"two\nlines",1\n\n0,b,inf\n'
+    assert "a.csv:5: 'lm' is inf" in outcome(data)
+
+
+def test_numbers_after_texts_of_an_earlier_chunk(monkeypatch):
+    monkeypatch.setattr(csv_chunks, "SIZE", 1)
+    monkeypatch.setattr("tunesmith.io.streams.BLOCK", 1)
+    monkeypatch.setattr("tunesmith.io.streams.CHUNK", 64)
+    data = b"id,text,f\n" + 50 * b"0,a,x\n" + 50 * b"0,c,1\n"
+    assert "'f' is a number here and text before" in outcome(data)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_any_number_of_threads_reads_alike(count, monkeypatch):
+    monkeypatch.setattr(csv_chunks, "SIZE", 1)
+    monkeypatch.setattr("tunesmith.io.streams.BLOCK", 1)
+    monkeypatch.setattr("tunesmith.io.streams.CHUNK", 64)
+    rows = [f"{k // 3},w{k % 7} w{k % 5},{k / 7}" for k in range(100)]
+    data = "\n".join(["id,text,lm", *rows]).encode()
+    with threads(count):
+        found = outcome(data)
+    assert_same_set(found, outcome(data, tables.CsvFormat))
+    assert found.vocabulary == tuple(dict.fromkeys(" ".join(r.split(",")[1] for r in rows).split()))

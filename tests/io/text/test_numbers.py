@@ -42,7 +42,7 @@ def test_a_number_is_read_as_python_reads_it_or_left_to_python(text):
 
 @given(decimals, st.sampled_from(["", " ", "\n", "\t"]))
 def test_the_plain_way_is_exact_where_it_says_so(text, after):
-    value, end = parse_plain(as_bytes(text + after), 0)
+    value, end = parse_plain(as_bytes(text + after), 0, 32)
     if end >= 0:
         assert end == len(text)
         assert value == float(text)
@@ -50,7 +50,7 @@ def test_the_plain_way_is_exact_where_it_says_so(text, after):
 
 @pytest.mark.parametrize("text", ["44.1181", "-6.34396", "0", "-9", "123456789.123456"])
 def test_what_decoders_write_goes_the_plain_way(text):
-    assert parse_plain(as_bytes(text + " "), 0) == (float(text), len(text))
+    assert parse_plain(as_bytes(text + " "), 0, 32) == (float(text), len(text))
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_what_decoders_write_goes_the_plain_way(text):
 def test_what_is_no_number_is_refused(text):
     assert math.isnan(parse_decimal(as_bytes(text + " ")[: len(text)], 0, len(text)))
     assert math.isnan(float_or_nan(text.encode()))
-    assert parse_plain(as_bytes(text + " "), 0)[1] == -1
+    assert parse_plain(as_bytes(text + " "), 0, 32)[1] == -1
 
 
 @given(st.text("0123456789+-.eE_ \n\tnaif\N{ARABIC-INDIC DIGIT FIVE}") | st.floats().map(repr))

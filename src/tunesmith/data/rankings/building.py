@@ -57,6 +57,9 @@ def from_runs(
             "no query of the runs has judgements; give runs and qrels of the same queries"
         )
     _tell_of_others(queries, qrels, retrieved)
+    for name, run in runs.items():
+        if run.keys().isdisjoint(queries):
+            warnings.warn(f"run '{name}' has none of the judged queries", stacklevel=2)
     documents: list[str] = []
     sizes = []
     for query in queries:
@@ -72,9 +75,9 @@ def from_runs(
         judged = qrels[query]
         grades[start[q] : start[q + 1]] = [judged.get(name, UNJUDGED) for name in names]
         for d, run in enumerate(runs.values()):
-            found = run.get(query)
-            if found:
-                scores[d, [where[name] for name in found]] = list(found.values())
+            scored = run.get(query)
+            if scored:
+                scores[d, [where[name] for name in scored]] = list(scored.values())
     return Rankings(
         queries,
         start,
@@ -100,12 +103,12 @@ def _bytes(name: str) -> bytes:
 
 
 def _check_types(name: str, run: Run) -> None:
-    for query, found in run.items():
-        if not isinstance(query, str) or not isinstance(found, Mapping):
+    for query, documents in run.items():
+        if not isinstance(query, str) or not isinstance(documents, Mapping):
             raise UsageError(
                 f"run '{name}' is no dictionary of texts; give {{query: {{document: score}}}}"
             )
-        if not all(map(math.isfinite, found.values())):
+        if not all(map(math.isfinite, documents.values())):
             raise TunesmithError(
                 f"run '{name}' has a score for query '{query}' that is not finite; give numbers"
             )

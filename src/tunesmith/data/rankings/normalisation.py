@@ -89,8 +89,8 @@ class Normalisation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a model's file says of it."""
-        own = {"k": self.k} if self.kind == "reciprocal-rank" else {}
-        return {"kind": self.kind, **own, "missing": self.policy}
+        options = {"k": self.k} if self.kind == "reciprocal-rank" else {}
+        return {"kind": self.kind, **options, "missing": self.policy}
 
     @classmethod
     def from_dict(cls, found: dict[str, Any]) -> Self:

@@ -20,7 +20,7 @@ VALUES = {
 }
 
 
-def by_query(given: Any, kind: str, called: str) -> Mapping[str, Mapping[str, Any]]:
+def by_query(values: Any, kind: str, called: str) -> Mapping[str, Mapping[str, Any]]:
     """Return scores of a ``run`` or grades of ``qrels`` by query and document.
 
     Parameters
@@ -28,25 +28,25 @@ def by_query(given: Any, kind: str, called: str) -> Mapping[str, Mapping[str, An
     called
         What an error calls it.
     """
-    if isinstance(given, Mapping):
-        return given
-    if hasattr(given, "columns"):
-        return _of_frame(given, kind, called)
-    if hasattr(given, "to_dict"):
-        found = given.to_dict()
-        if isinstance(found, Mapping):
-            return found
-    if isinstance(given, Iterable) and not isinstance(given, str | bytes):
-        return _of_rows(given, kind, called)
+    if isinstance(values, Mapping):
+        return values
+    if hasattr(values, "columns"):
+        return _of_frame(values, kind, called)
+    if hasattr(values, "to_dict"):
+        converted = values.to_dict()
+        if isinstance(converted, Mapping):
+            return converted
+    if isinstance(values, Iterable) and not isinstance(values, str | bytes):
+        return _of_rows(values, kind, called)
     raise _unknown(kind, called)
 
 
 def _of_frame(frame: Any, kind: str, called: str) -> dict[str, dict[str, Any]]:
     there = [str(name) for name in frame.columns]
-    wanted = (QUERY, DOCUMENT, VALUES[kind])
-    names = [next((name for name in known if name in there), None) for known in wanted]
+    columns = (QUERY, DOCUMENT, VALUES[kind])
+    names = [next((name for name in known if name in there), None) for known in columns]
     if None in names:
-        lacking = wanted[names.index(None)]
+        lacking = columns[names.index(None)]
         raise UsageError(
             f"{called} has no column {' or '.join(lacking)} (it has {', '.join(there)}); rename one"
         )
@@ -65,15 +65,15 @@ def _of_rows(rows: Iterable[Any], kind: str, called: str) -> dict[str, dict[str,
 
 
 def _grouped(rows: Iterable[tuple[Any, Any, Any]], called: str) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
+    queries: dict[str, dict[str, Any]] = {}
     for query, document, value in rows:
-        documents = found.setdefault(str(query), {})
+        documents = queries.setdefault(str(query), {})
         if str(document) in documents:
             raise UsageError(
                 f"{called} has document '{document}' twice for query '{query}'; give it once"
             )
         documents[str(document)] = value
-    return found
+    return queries
 
 
 def _unknown(kind: str, called: str) -> UsageError:

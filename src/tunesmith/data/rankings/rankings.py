@@ -101,8 +101,8 @@ class Rankings:
         """Return the same documents with some of the runs."""
         selection = FeatureSelection.of(keep, drop)
         selection.check(self.names)
-        kept = set(selection.kept(self.names))
-        rows = [d for d, name in enumerate(self.names) if name in kept]
+        selected = set(selection.select(self.names))
+        rows = [d for d, name in enumerate(self.names) if name in selected]
         names = tuple(self.names[d] for d in rows)
         return replace(self, names=names, scores=np.ascontiguousarray(self.scores[rows]))
 

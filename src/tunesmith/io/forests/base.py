@@ -170,10 +170,10 @@ def warn_of_numbers(
         )
 
 
-def whole_number(text: str, source_name: str, line: int, what: str) -> int:
+def whole_number(text: str, source_name: str, line: int, quantity: str) -> int:
     """Return a count or a number of a node."""
     if not (text.isascii() and text.isdigit() and len(text) < 19):
-        problem = f"{what} is '{text}', not a whole number"
+        problem = f"{quantity} is '{text}', not a whole number"
         raise FormatError(source_name, line, problem, "give a whole number from 0 on")
     return int(text)
 

@@ -86,9 +86,9 @@ class CdecForests(ForestFormat):
 def parsed(text: str, name: str, line: int | None, pairs: Any = None) -> Any:
     """Return what JSON stands for; an error names the file and the line."""
     try:
-        found = json.loads(text, object_pairs_hook=pairs)
+        value = json.loads(text, object_pairs_hook=pairs)
         if HALF.search(text):
-            json.dumps(found, ensure_ascii=False).encode()
+            json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         problem = "a text holds half of a surrogate pair"
         raise FormatError(name, line, problem, "write valid Unicode") from None
@@ -102,7 +102,7 @@ def parsed(text: str, name: str, line: int | None, pairs: Any = None) -> Any:
         # Python's limit against numbers that take long to read.
         problem = f"a number has more than {sys.get_int_max_str_digits()} digits"
         raise FormatError(name, line, problem, "give a shorter one") from None
-    return found
+    return value
 
 
 class _Quick:
@@ -121,22 +121,22 @@ class _Quick:
             return None
         data = text.encode()
         begin = len(text[: mark.end()].encode())
-        found = read_edges(data, begin, self._interner)
-        if found is None:
+        result = read_edges(data, begin, self._interner)
+        if result is None:
             return None
-        edges, end = found
+        edges, end = result
         try:
             record = json.loads(data[:begin] + data[end - 1 :])
             if record["edges"] != []:
                 return None
-            own = texts(record["features"])
+            feature_names = texts(record["features"])
             nodes = len(_a_list(record["nodes"]))
-            if len(edges.places) and edges.places.max() >= len(own):
+            if len(edges.places) and edges.places.max() >= len(feature_names):
                 return None
             # Only now: a line that is read again must not have left any numbers behind.
             new = self._interner.words(len(self._ids))
             self._ids = np.append(self._ids, [self._words[word] for word in new]).astype(np.int32)
-            numbers = np.array([self._names[name] for name in own], np.int32)
+            numbers = np.array([self._names[name] for name in feature_names], np.int32)
             is_word = edges.words >= 0  # there may be none yet
             edges.words[is_word] = self._ids[edges.words[is_word]]
             return RawForest(
@@ -167,9 +167,9 @@ def _forest(record: dict[str, Any], line: int, names: Numbering, words: Numberin
     tails = [edge["tails"] for edge in edges]
     feats = [edge["feats"] for edge in edges]
     flat = list(chain.from_iterable(feats))
-    own = np.array([names[text] for text in texts(record["features"])], np.int32)
+    feature_ids = np.array([names[text] for text in texts(record["features"])], np.int32)
     places = whole(flat[::2])
-    if len(places) and not 0 <= places.min() <= places.max() < len(own):
+    if len(places) and not 0 <= places.min() <= places.max() < len(feature_ids):
         raise ValueError
     sizes = [len(_a_list(f)) for f in feats]
     if any(size % 2 for size in sizes):
@@ -183,7 +183,7 @@ def _forest(record: dict[str, Any], line: int, names: Numbering, words: Numberin
         offsets([len(_a_list(t)) for t in tails]),
         whole(list(chain.from_iterable(tails))),
         offsets(sizes) // 2,
-        own[places],
+        feature_ids[places],
         numbers(flat[1::2]),
         offsets(lengths),
         ids,
@@ -216,26 +216,26 @@ def _sides(sides: list[list[Any]], words: Numbering) -> tuple[list[int], Ids]:
 
 def _spans(edges: list[dict[str, Any]]) -> Ints:
     """Return how many words each hyperedge covers, -1 where nothing is said."""
-    given = [k for k, edge in enumerate(edges) if edge.get("span") is not None]
-    spans = [_a_list(edges[k]["span"]) for k in given]
+    with_span = [k for k, edge in enumerate(edges) if edge.get("span") is not None]
+    spans = [_a_list(edges[k]["span"]) for k in with_span]
     if any(len(span) != 2 for span in spans):
         raise ValueError
     bounds = whole(list(chain.from_iterable(spans)))
-    found = np.full(len(edges), -1, np.int64)
-    found[given] = bounds[1::2] - bounds[::2]
-    if (bounds < 0).any() or (bounds >= 1 << 30).any() or (found[given] < 0).any():
+    lengths = np.full(len(edges), -1, np.int64)
+    lengths[with_span] = bounds[1::2] - bounds[::2]
+    if (bounds < 0).any() or (bounds >= 1 << 30).any() or (lengths[with_span] < 0).any():
         raise ValueError
-    return found
+    return lengths
 
 
 def _covered(record: dict[str, Any], heads: Ints, nodes: int, by_edge: Ints) -> Ids:
     """Return how many words each node covers, -1 where nothing is said."""
     covered = np.full(nodes, -1, np.int32)
     if "covered" in record:
-        given = whole(record["covered"])
-        if len(given) != nodes or ((given < -1) | (given >= 1 << 30)).any():
+        counts = whole(record["covered"])
+        if len(counts) != nodes or ((counts < -1) | (counts >= 1 << 30)).any():
             raise ForestFaultError("'covered' is not a number for each node", "give one for each")
-        covered[:] = given
+        covered[:] = counts
         return covered
     known = (heads >= 0) & (heads < nodes) & (by_edge >= 0)  # what is outside is found later
     covered[heads[known]] = by_edge[known]
@@ -243,8 +243,8 @@ def _covered(record: dict[str, Any], heads: Ints, nodes: int, by_edge: Ints) -> 
 
 
 def _references(record: dict[str, Any], words: Numbering) -> tuple[Ids, ...]:
-    found = texts(record.get("references", []))
-    return tuple(np.array(words.split(text), np.int32) for text in found)
+    lines = texts(record.get("references", []))
+    return tuple(np.array(words.split(text), np.int32) for text in lines)
 
 
 def _source(record: dict[str, Any]) -> str | None:
@@ -254,40 +254,40 @@ def _source(record: dict[str, Any]) -> str | None:
     return source
 
 
-def record_id(found: object) -> GroupId:
+def record_id(value: object) -> GroupId:
     """Return an id as a file has it."""
-    if isinstance(found, bool) or not isinstance(found, int | str):
+    if isinstance(value, bool) or not isinstance(value, int | str):
         raise ForestFaultError(
-            f"the id {found!r} is neither a number nor a text", "give one of these"
+            f"the id {value!r} is neither a number nor a text", "give one of these"
         )
-    return found
+    return value
 
 
-def _a_list(found: Any) -> list[Any]:
-    if type(found) is not list:
+def _a_list(value: Any) -> list[Any]:
+    if type(value) is not list:
         raise TypeError
-    return found
+    return value
 
 
-def whole(found: list[Any]) -> Ints:
+def whole(values: list[Any]) -> Ints:
     """Return whole numbers; anything else is a TypeError."""
-    if not set(map(type, _a_list(found))) <= {int}:
+    if not set(map(type, _a_list(values))) <= {int}:
         raise TypeError
-    return np.array(found, np.int64)
+    return np.array(values, np.int64)
 
 
-def numbers(found: list[Any]) -> NDArray[np.float64]:
+def numbers(values: list[Any]) -> NDArray[np.float64]:
     """Return numbers; anything else is a TypeError."""
-    if not set(map(type, _a_list(found))) <= {int, float}:
+    if not set(map(type, _a_list(values))) <= {int, float}:
         raise TypeError
-    return np.array(found, np.float64)
+    return np.array(values, np.float64)
 
 
-def texts(found: list[Any]) -> list[str]:
+def texts(values: list[Any]) -> list[str]:
     """Return texts; anything else is a TypeError."""
-    if not set(map(type, _a_list(found))) <= {str}:
+    if not set(map(type, _a_list(values))) <= {str}:
         raise TypeError
-    return found
+    return values
 
 
 def _fault(record: Any) -> ForestFaultError:
@@ -300,10 +300,10 @@ def _fault(record: Any) -> ForestFaultError:
     for count, edge in enumerate(record["edges"], 1):
         if not isinstance(edge, dict):
             return ForestFaultError(f"hyperedge {count} is no object", "give an object")
-        for name, (right, what) in _PARTS.items():
+        for name, (right, expected) in _PARTS.items():
             if not right(edge.get(name), len(record["features"])):
                 return ForestFaultError(
-                    f"'{name}' of hyperedge {count} is not {what}", f"give {what}"
+                    f"'{name}' of hyperedge {count} is not {expected}", f"give {expected}"
                 )
     if any(not isinstance(text, str) for text in record["features"]):
         return ForestFaultError("a name among 'features' is no text", "give texts")
@@ -312,32 +312,32 @@ def _fault(record: Any) -> ForestFaultError:
     )
 
 
-def _is_whole(found: object, most: int = 1 << 30) -> bool:
-    return type(found) is int and 0 <= found < most
+def _is_whole(value: object, most: int = 1 << 30) -> bool:
+    return type(value) is int and 0 <= value < most
 
 
-def _are_whole(found: object) -> bool:
-    return type(found) is list and all(_is_whole(k) for k in found)
+def _are_whole(value: object) -> bool:
+    return type(value) is list and all(_is_whole(k) for k in value)
 
 
-def _is_side(found: object, _: int) -> bool:
-    return type(found) is list and all(
-        isinstance(part, str) or (_are_whole(part) and len(part) == 1) for part in found
+def _is_side(value: object, _: int) -> bool:
+    return type(value) is list and all(
+        isinstance(part, str) or (_are_whole(part) and len(part) == 1) for part in value
     )
 
 
-def _are_feats(found: object, features: int) -> bool:
+def _are_feats(value: object, features: int) -> bool:
     return (
-        type(found) is list
-        and len(found) % 2 == 0
-        and all(_is_whole(k, features) for k in found[::2])
-        and all(type(v) in {int, float} and abs(v) < 1e308 for v in found[1::2])
+        type(value) is list
+        and len(value) % 2 == 0
+        and all(_is_whole(k, features) for k in value[::2])
+        and all(type(v) in {int, float} and abs(v) < 1e308 for v in value[1::2])
     )
 
 
-def _is_span(found: object, _: int) -> bool:
-    return found is None or (
-        _are_whole(found) and isinstance(found, list) and len(found) == 2 and found[0] <= found[1]
+def _is_span(value: object, _: int) -> bool:
+    return value is None or (
+        _are_whole(value) and isinstance(value, list) and len(value) == 2 and value[0] <= value[1]
     )
 
 
@@ -390,5 +390,5 @@ def _edges(a: ForestArrays, place: dict[int, int], words: list[str]) -> Iterator
         rows(a.word_start, sides),
         rows(a.feature_start, feats),
     )
-    for head, tails, side, own in zip(*columns, strict=True):
-        yield f'{{"head":{head},"tails":[{tails}],"e":[{side}],"feats":[{own}]}}'
+    for head, tails, side, pair_list in zip(*columns, strict=True):
+        yield f'{{"head":{head},"tails":[{tails}],"e":[{side}],"feats":[{pair_list}]}}'

@@ -39,8 +39,8 @@ class CdecJson(ForestFormat):
     @staticmethod
     def recognises(head: bytes) -> bool:
         """Tell whether it begins with rules, or has nodes one by one."""
-        found = BEGINNING.match(head) is not None
-        return found or (head.lstrip().startswith(b"{") and b'"in_edges"' in head)
+        has_rules = BEGINNING.match(head) is not None
+        return has_rules or (head.lstrip().startswith(b"{") and b'"in_edges"' in head)
 
     def read(self, source: Source, names: Numbering, words: Numbering) -> Iterator[RawForest]:
         """Yield the one forest of a file."""
@@ -61,8 +61,8 @@ class CdecJson(ForestFormat):
 
 def _object(pairs: list[tuple[str, Any]]) -> Any:
     """Return an object as a dict, but as pairs if a key comes twice."""
-    found = dict(pairs)
-    return found if len(found) == len(pairs) else pairs
+    distinct = dict(pairs)
+    return distinct if len(distinct) == len(pairs) else pairs
 
 
 class _Hypergraph:
@@ -101,16 +101,16 @@ class _Hypergraph:
         feats = [edge.get("feats") or [] for edge in edges]
         sides = [self._side(edge, k) for k, edge in zip(order.tolist(), edges, strict=True)]
         flat = list(chain.from_iterable(feats))
-        if any(len(own) % 2 for own in feats):
+        if any(len(entries) % 2 for entries in feats):
             raise ForestFaultError("a feature has no value", "write name, value, name, value")
         return RawForest(
             0,
             nodes,
             nodes - 1,
             heads[order],
-            offsets([len(own) for own in tails]),
+            offsets([len(entries) for entries in tails]),
             whole(list(chain.from_iterable(tails))),
-            offsets([len(own) // 2 for own in feats]),
+            offsets([len(entries) // 2 for entries in feats]),
             np.array([self._feature(key) for key in flat[::2]], np.int32),
             numbers(flat[1::2]),
             offsets([len(side) for side in sides]),
@@ -121,8 +121,8 @@ class _Hypergraph:
 
     def _heads(self) -> Any:
         heads = np.full(len(self.edges), -1, np.int64)
-        for node, own in enumerate(self.in_edges):
-            for e in whole(own).tolist():
+        for node, incoming in enumerate(self.in_edges):
+            for e in whole(incoming).tolist():
                 if not 0 <= e < len(heads) or heads[e] >= 0:
                     raise ForestFaultError(
                         f"hyperedge {e} of node {node} is not there, or another node's",

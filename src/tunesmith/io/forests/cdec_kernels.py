@@ -76,7 +76,7 @@ def read_edges(data: bytes, begin: int, interner: Interner) -> tuple[EdgeArrays,
     if status == NOT_PLAIN:
         return None
     tails, features, words = room.ends[count].tolist()
-    found = EdgeArrays(
+    arrays = EdgeArrays(
         room.heads[:count],
         room.covered[:count],
         room.ends[: count + 1],
@@ -85,7 +85,7 @@ def read_edges(data: bytes, begin: int, interner: Interner) -> tuple[EdgeArrays,
         room.values[:features],
         room.words[:words],
     )
-    return found, int(end)
+    return arrays, int(end)
 
 
 @kernel
@@ -209,7 +209,7 @@ def _whole(data: Bytes, i: Number) -> tuple[Number, Number]:
 
 
 @kernel
-def _whole_list(data: Bytes, i: Number, found: Ints, count: Number) -> tuple[Number, Number]:
+def _whole_list(data: Bytes, i: Number, values: Ints, count: Number) -> tuple[Number, Number]:
     """Put a list of whole numbers into an array from ``count`` on; return the two ends."""
     if data[i] != OPEN_LIST:
         return count, -1
@@ -218,9 +218,9 @@ def _whole_list(data: Bytes, i: Number, found: Ints, count: Number) -> tuple[Num
         return count, i + 1
     while True:
         value, i = _whole(data, i)
-        if i < 0 or count == found.shape[0]:
+        if i < 0 or count == values.shape[0]:
             return count, -1
-        found[count] = value
+        values[count] = value
         count += 1
         i = _blank(data, i)
         if data[i] == CLOSE_LIST:
@@ -307,8 +307,8 @@ def _side(
                 return count, -2
             i += 1
         else:
-            got, i = _whole_list(data, i, slot, 0)
-            if i < 0 or got != 1:
+            entries, i = _whole_list(data, i, slot, 0)
+            if i < 0 or entries != 1:
                 return count, -1
             word = -1 - slot[0]
         words[count] = word

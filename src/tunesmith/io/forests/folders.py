@@ -24,25 +24,25 @@ def files_in(folder: str, suffixes: tuple[str, ...]) -> list[str]:
     """
     try:
         with os.scandir(folder) as entries:
-            found = {entry.path: _is_file(entry) for entry in entries}
+            is_file = {entry.path: _is_file(entry) for entry in entries}
     except OSError as error:
         problem = (error.strerror or "it cannot be read").lower()
         raise FormatError(folder, None, problem, "name a folder that can be read") from None
-    numbered = {path: n for path in found if (n := number_in(path)) is not None}
-    named = {path for path in found if without_suffix(path).lower().endswith(suffixes)}
-    files = [path for path in numbered if found[path]]
+    numbered = {path: n for path in is_file if (n := number_in(path)) is not None}
+    named = {path for path in is_file if without_suffix(path).lower().endswith(suffixes)}
+    files = [path for path in numbered if is_file[path]]
     if files:
         files.sort(key=lambda path: (numbered[path], path))
         left_out = (named | numbered.keys()) - set(files)
     else:
-        files = sorted((path for path in named if found[path]), key=_natural)
+        files = sorted((path for path in named if is_file[path]), key=_natural)
         left_out = named - set(files)
     if not files:
         problem = "there is no forest in this folder"
         raise FormatError(folder, None, problem, "name one with files such as 0.txt.gz")
     if left_out:
         first = min(left_out, key=_natural)
-        why = "its name has no number and others have one" if found[first] else "it is no file"
+        why = "its name has no number and others have one" if is_file[first] else "it is no file"
         more = f", and {len(left_out) - 1} more" if len(left_out) > 1 else ""
         warnings.warn(f"{first}: this does not count{more}: {why}", stacklevel=4)
     return files

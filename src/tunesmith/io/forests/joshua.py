@@ -79,59 +79,61 @@ class _HypergraphReader(HypergraphReader):
 
     def _nodes(self, nodes: int) -> list[int]:
         """Read all nodes and return their lines."""
-        found: list[int] = []
+        node_lines: list[int] = []
         for line, text in self.lines:
             self.line = line
             target, bar, features = text.partition(BAR)
             if not bar:
                 number = whole_number(text.strip(), self.name, line, "the number of a node")
-                if number != len(found) + 1 or number > nodes:
-                    problem = f"here is node {number} and should be node {len(found) + 1}"
-                    if len(found) == nodes:
+                if number != len(node_lines) + 1 or number > nodes:
+                    problem = f"here is node {number} and should be node {len(node_lines) + 1}"
+                    if len(node_lines) == nodes:
                         problem = f"{nodes} nodes are announced and there are more"
                     remedy = f"number nodes from 1 to {nodes}"
                     raise FormatError(self.name, line, problem, remedy)
-                found.append(line)
+                node_lines.append(line)
                 continue
-            if not found or BAR in features:
-                problem = "a hyperedge has a third field" if found else "a hyperedge has no node"
+            if not node_lines or BAR in features:
+                problem = (
+                    "a hyperedge has a third field" if node_lines else "a hyperedge has no node"
+                )
                 raise FormatError(
                     self.name, line, problem, "write its node before it, and two fields"
                 )
             if UNKNOWN_TAIL in target.split():
                 problem = "a tail is [null]: the hyperedge is in a cycle"
                 raise FormatError(self.name, line, problem, "remove the cycle; a forest has none")
-            self._target(target, len(found) - 1)
+            self._target(target, len(node_lines) - 1)
             self._features(features)
-        return found
+        return node_lines
 
     def _check_tails(self, nodes: int) -> None:
         """Raise an error if a tail is no node, and count tails from 0 on."""
-        held = self.edges
+        edges = self.edges
         at = 0
-        for arity, line in zip(held.arity, held.lines, strict=True):
-            for tail in held.tails[at : at + arity]:
+        for arity, line in zip(edges.arity, edges.lines, strict=True):
+            for tail in edges.tails[at : at + arity]:
                 if not 0 < tail <= nodes:
                     problem = f"a tail is [{tail}], which is no node"
                     remedy = f"number nodes from 1 to {nodes}"
                     raise FormatError(self.name, line, problem, remedy)
             at += arity
-        held.tails = [tail - 1 for tail in held.tails]
+        edges.tails = [tail - 1 for tail in edges.tails]
 
     def _goal(self, node_lines: list[int]) -> int:
         """Return the node that is no tail; if there are several, a new one that they lead to."""
-        held = self.edges
-        used = set(held.tails)
+        edges = self.edges
+        used = set(edges.tails)
         tops = [node for node in range(len(node_lines)) if node not in used]
         if len(tops) <= 1:  # none at all: there is a cycle, which is found later
             return tops[0] if tops else len(node_lines) - 1
         goal = len(node_lines)
         for top in tops:
-            held.heads.append(goal)
-            held.arity.append(1)
-            held.tails.append(top)
-            held.sizes.append(0)
-            held.lengths.append(1)
-            held.words.append(-1)
-            held.lines.append(node_lines[top])
+            edges.heads.append(goal)
+            edges.arity.append(1)
+            edges.tails.append(top)
+            edges.sizes.append(0)
+            edges.lengths.append(1)
+            edges.words.append(-1)
+            edges.lines.append(node_lines[top])
         return goal

@@ -164,25 +164,25 @@ class HypergraphReader:
             raise FormatError(self.name, first_line, problem, "write the forest again")
 
     def _raw(self, nodes: int, goal: int, covered: list[int], first_line: int) -> RawForest:
-        held = self.edges
+        edges = self.edges
         return RawForest(
             0,
             nodes,
             goal,
-            np.array(held.heads, np.int64),
-            offsets(held.arity),
-            np.array(held.tails, np.int64),
-            offsets(held.sizes),
-            np.array(held.features, np.int32),
-            np.array(held.values, np.float64),
-            offsets(held.lengths),
-            np.array(held.words, np.int32),
+            np.array(edges.heads, np.int64),
+            offsets(edges.arity),
+            np.array(edges.tails, np.int64),
+            offsets(edges.sizes),
+            np.array(edges.features, np.int32),
+            np.array(edges.values, np.float64),
+            offsets(edges.lengths),
+            np.array(edges.words, np.int32),
             np.array(covered, np.int32),
-            np.array(held.lines, np.int64),
+            np.array(edges.lines, np.int64),
             first_line,
         )
 
-    def _next(self, wanted: str) -> str:
+    def _next(self, expected: str) -> str:
         """Return the next line that is no comment."""
         for line, text in self.lines:
             self.line = line
@@ -190,7 +190,7 @@ class HypergraphReader:
                 self.fields = {3}
             elif not text.startswith("#") or BAR in text:
                 return text
-        problem = f"the file ends where {wanted} should be"
+        problem = f"the file ends where {expected} should be"
         raise FormatError(self.name, self.line, problem, "copy or write it again, it is truncated")
 
     def _check_end(self, nodes: int) -> None:
@@ -213,8 +213,8 @@ class HypergraphReader:
             self._target(fields[0], vertex)
             self._features(fields[1])
             if k == 0 and len(fields) == 3 and fields[2].strip():
-                what = "the number of covered words"
-                covered = whole_number(fields[2].strip(), self.name, self.line, what)
+                quantity = "the number of covered words"
+                covered = whole_number(fields[2].strip(), self.name, self.line, quantity)
                 if covered > MOST_WORDS:
                     problem = f"vertex {vertex} covers {covered} words"
                     raise FormatError(self.name, self.line, problem, "give a smaller number")
@@ -233,21 +233,21 @@ class HypergraphReader:
         return FormatError(self.name, self.line, problem, remedy)
 
     def _target(self, text: str, vertex: int) -> None:
-        held = self.edges
-        tails, words = len(held.tails), len(held.words)
+        edges = self.edges
+        tails, words = len(edges.tails), len(edges.words)
         for token in text.split():
             if token[0] == "[" and (tail := TAIL.fullmatch(token)):
-                held.tails.append(int(tail[1]) if len(tail[1]) <= 18 else NO_VERTEX)
-                held.words.append(tails - len(held.tails))
+                edges.tails.append(int(tail[1]) if len(tail[1]) <= 18 else NO_VERTEX)
+                edges.words.append(tails - len(edges.tails))
             elif token not in MARKS:
-                held.words.append(self.words[token])
-        held.heads.append(vertex)
-        held.lines.append(self.line)
-        held.arity.append(len(held.tails) - tails)
-        held.lengths.append(len(held.words) - words)
+                edges.words.append(self.words[token])
+        edges.heads.append(vertex)
+        edges.lines.append(self.line)
+        edges.arity.append(len(edges.tails) - tails)
+        edges.lengths.append(len(edges.words) - words)
 
     def _features(self, text: str) -> None:
-        held = self.edges
+        edges = self.edges
         fields = text.split()
         try:
             # Mostly names are known and have no '=' in them.
@@ -266,11 +266,11 @@ class HypergraphReader:
             # Python's numbers may also have '_' or digits of other scripts in them.
             if "_" in written or not written.isascii():
                 raise ValueError
-            held.values += map(float, values)
+            edges.values += map(float, values)
         except ValueError:
             raise self._no_feature(fields) from None
-        held.features += ids
-        held.sizes.append(len(ids))
+        edges.features += ids
+        edges.sizes.append(len(ids))
 
     def _no_feature(self, pairs: list[str]) -> FormatError:
         """Say which feature is none."""

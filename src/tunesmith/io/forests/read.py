@@ -17,7 +17,6 @@ from tunesmith.data.forests import ForestArrays, Forests, ForestSet, joined
 from tunesmith.data.raw_forest import RawForest
 from tunesmith.data.rows import offsets
 from tunesmith.errors import FormatError, TunesmithError, UsageError
-from tunesmith.io.compression import kind_of
 from tunesmith.io.forests.arrow.format import opened
 from tunesmith.io.forests.arrow.store import StoredForests
 from tunesmith.io.forests.arrow.temporary import TemporaryForests
@@ -34,7 +33,7 @@ from tunesmith.io.forests.base import (
 from tunesmith.io.forests.folders import files_in
 from tunesmith.io.forests.lattices.base import UtteranceFormat
 from tunesmith.io.lists.base import FORMATS
-from tunesmith.io.read import read_lines
+from tunesmith.io.read import check_content, paths_in, read_lines, unrecognised
 from tunesmith.io.rows import Place, shown_place
 from tunesmith.io.streams import Source
 from tunesmith.io.text.tokens import Interner
@@ -74,50 +73,50 @@ def read_forests(
     -------
     Forests
     """
-    if len(_several(sources)) > 1:
+    if len(paths_in(sources)) > 1:
         raise UsageError("sources are in more than one file; give one")
-    found = _read(list(_several(forests)), format)
-    words = Numbering(found.vocabulary)
-    files = list(found.files)
+    forest_set = _read(paths_in(forests), format)
+    words = Numbering(forest_set.vocabulary)
+    files = list(forest_set.files)
     texts = []
-    for path in _several(references):
+    for path in paths_in(references):
         source = Source(path)
         texts.append((source.name, _lines_as_ids(source, words)))
-        _check_lines(found, len(texts[-1][1]), source.name, "reference")
+        _check_lines(forest_set, len(texts[-1][1]), source.name, "reference")
         files.append(source.digest("text"))
-    for file in found.files if texts and found.vocabulary else ():
+    for file in forest_set.files if texts and forest_set.vocabulary else ():
         if table := FOREST_FORMATS.get(file.format).word_table:
-            said = list(words)[len(found.vocabulary) :]
-            warn_of_numbers(file.path, found.vocabulary, said, table)
+            transcribed = list(words)[len(forest_set.vocabulary) :]
+            warn_of_numbers(file.path, forest_set.vocabulary, transcribed, table)
             break
     inputs = None
-    for path in _several(sources):
+    for path in paths_in(sources):
         source = Source(path)
         lines = _lines(source)
-        _check_lines(found, len(lines), source.name, "source")
-        inputs = tuple(lines[i] for i in found.ids if isinstance(i, int))
+        _check_lines(forest_set, len(lines), source.name, "source")
+        inputs = tuple(lines[i] for i in forest_set.ids if isinstance(i, int))
         files.append(source.digest("text"))
-    held = found.references
+    packed = forest_set.references
     if texts:
-        rows = [[own[i] for _, own in texts] for i in found.ids if isinstance(i, int)]
-        held = _packed(rows)
-    return _with_texts(found, tuple(words), held, inputs or found.sources, tuple(files))
+        rows = [
+            [lines_of_file[i] for _, lines_of_file in texts]
+            for i in forest_set.ids
+            if isinstance(i, int)
+        ]
+        packed = _packed(rows)
+    return _with_texts(forest_set, tuple(words), packed, inputs or forest_set.sources, tuple(files))
 
 
 def _with_texts(
-    found: ForestSet | StoredForests,
+    forest_set: ForestSet | StoredForests,
     vocabulary: tuple[str, ...],
     references: References | None,
     sources: tuple[str, ...] | None,
     files: tuple[FileDigest, ...],
 ) -> Forests:
     return replace(
-        found, vocabulary=vocabulary, references=references, sources=sources, files=files
+        forest_set, vocabulary=vocabulary, references=references, sources=sources, files=files
     )
-
-
-def _several(paths: Path | Sequence[Path]) -> Sequence[Path]:
-    return [paths] if isinstance(paths, str | os.PathLike) else paths
 
 
 def _read(paths: list[Path], spec: str | None) -> ForestSet | StoredForests:
@@ -129,11 +128,11 @@ def _read(paths: list[Path], spec: str | None) -> ForestSet | StoredForests:
             continue
         # Opened once: a pipe can be read but once.
         source = Source(path)
-        own = spec or recognise_forests(source)
-        if own == "arrow" and len(paths) == 1:
+        name = spec or recognise_forests(source)
+        if name == "arrow" and len(paths) == 1:
             return _of_one_file(opened(source), source.digest("arrow"))
-        collected.add_file(source, collected.reader(own))
-        collected.files.append(source.digest(own.partition(":")[0]))
+        collected.add_file(source, collected.reader(name))
+        collected.files.append(source.digest(name.partition(":")[0]))
     return collected.finish()
 
 
@@ -142,33 +141,24 @@ def recognise_forests(source: Source) -> str:
     name = forest_format_shown(source.head())
     if name is not None:
         return name
-    if not source.head():
-        raise FormatError(source.name, None, "the file is empty", "give a file with content")
-    if kind_of(source.head()) is not None:
-        problem = "it is compressed twice"
-        raise FormatError(source.name, None, problem, "decompress it yourself first")
+    check_content(source)
     for listed in FORMATS.names():
         if FORMATS.get(listed).recognises(source.head()):
             problem = f"there are no forests in it, it looks like lists ({listed})"
             raise FormatError(source.name, None, problem, "give lists with --candidates")
-    # Another encoding hides every format. The last character may be cut.
-    line = source.head().partition(b"\n")[0].rstrip(bytes(range(0x80, 0x100)))
-    check_utf8(line, source.name, 1)
-    known = ", ".join(FOREST_FORMATS.names())
-    problem, remedy = "this is no format of forests", f"name it with --format, one of {known}"
-    raise FormatError(source.name, 1, problem, remedy)
+    raise unrecognised(source, "this is no format of forests", FOREST_FORMATS.names())
 
 
 def _of_one_file(stored: StoredForests, digest: FileDigest) -> ForestSet | StoredForests:
     """Return what is in a file of our own: in memory if there is room for it."""
     order = _order(stored.ids)
-    held, sources = stored.references, stored.sources
+    references, sources = stored.references, stored.sources
     stored = replace(
         stored,
         ids=tuple(stored.ids[k] for k in order),
         edges=stored.edges[order],
         rows=order,
-        references=None if held is None else held.take(order),
+        references=None if references is None else references.take(order),
         sources=None if sources is None else tuple(sources[k] for k in order),
         files=(digest,),
     )
@@ -198,17 +188,17 @@ class _Collected:
 
     def add_folder(self, folder: str, spec: str | None) -> None:
         """Add the forests of a folder; all its files have one digest."""
-        wanted = [spec.partition(":")[0]] if spec else FOREST_FORMATS.names()
-        suffixes = tuple(s for name in wanted for s in FOREST_FORMATS.get(name).suffixes)
+        formats = [spec.partition(":")[0]] if spec else FOREST_FORMATS.names()
+        suffixes = tuple(s for name in formats for s in FOREST_FORMATS.get(name).suffixes)
         digest = hashlib.sha256()
-        own = spec or ""
+        name_of_format = spec or ""
         for path in files_in(folder, suffixes):
             source = Source(path)
-            own = spec or recognise_forests(source)
-            self.add_file(source, self.reader(own))
+            name_of_format = spec or recognise_forests(source)
+            self.add_file(source, self.reader(name_of_format))
             digest.update(f"{source.sha256}  {os.path.basename(path)}\n".encode(errors="replace"))
         shown = os.fsencode(folder).decode("utf-8", "backslashreplace")
-        self.files.append(FileDigest(shown, digest.hexdigest(), own.partition(":")[0]))
+        self.files.append(FileDigest(shown, digest.hexdigest(), name_of_format.partition(":")[0]))
 
     def reader(self, spec: str) -> ForestFormat:
         """Return the format of files; it is made once, and so are the tables that it reads."""
@@ -283,8 +273,8 @@ class _Collected:
     def _held_references(self, order: Ints) -> References | None:
         if not any(self._references):
             return None
-        for i, own in zip(self._ids, self._references, strict=True):
-            if not own:
+        for i, references in zip(self._ids, self._references, strict=True):
+            if not references:
                 problem = f"forest '{i}' has no references and others have"
                 place = shown_place(self._places[str(i)])
                 raise TunesmithError(f"{place}: {problem}; give them to all")
@@ -303,36 +293,36 @@ def _packed(rows: Sequence[Sequence[Ids]]) -> References:
     return References(offsets([len(row) for row in rows]), texts)
 
 
-def _check_lines(found: ForestSet | StoredForests, lines: int, name: str, what: str) -> None:
+def _check_lines(forest_set: ForestSet | StoredForests, lines: int, name: str, kind: str) -> None:
     """Raise an error if a forest has no line; warn if a line has no forest."""
-    ids = found.ids
+    ids = forest_set.ids
     for i in ids:
         if not isinstance(i, int):
             problem = f"forest '{i}' has no line here, its id is not a number"
-            raise FormatError(name, None, problem, _remedy(found.files, what))
+            raise FormatError(name, None, problem, _remedy(forest_set.files, kind))
         if not 0 <= i < lines:
-            problem = f"no {what} for id {i}, the file has {lines} lines"
-            raise FormatError(name, None, problem, f"give one {what} line per forest")
+            problem = f"no {kind} for id {i}, the file has {lines} lines"
+            raise FormatError(name, None, problem, f"give one {kind} line per forest")
     if lines > len(ids):
         more = f"{lines - len(ids)} of {lines} lines have no forest and do not count"
         warnings.warn(f"{name}: {more}", stacklevel=3)
 
 
-def _remedy(files: Sequence[FileDigest], what: str) -> str:
+def _remedy(files: Sequence[FileDigest], kind: str) -> str:
     """Say what can be done in place of lines for forests whose ids are texts."""
     for file in files:
-        if what == "reference" and issubclass(FOREST_FORMATS.get(file.format), UtteranceFormat):
+        if kind == "reference" and issubclass(FOREST_FORMATS.get(file.format), UtteranceFormat):
             return f"give transcripts with their ids: --format {file.format}:references=FILE"
-    if any(f"{what}s" in FOREST_FORMATS.get(file.format).holds for file in files):
-        return f"put each {what} into the file of the forests"
+    if any(f"{kind}s" in FOREST_FORMATS.get(file.format).holds for file in files):
+        return f"put each {kind} into the file of the forests"
     return "give the forests numbers as ids, from 0 on"
 
 
 def _lines_as_ids(source: Source, words: Numbering) -> Texts:
     """Read one text per line; its tokens get the numbers of the set."""
-    own = Interner()
-    texts = read_lines(source, own)
-    numbers = np.array([words[word] for word in own.words()], np.int32)
+    vocabulary = Interner()
+    texts = read_lines(source, vocabulary)
+    numbers = np.array([words[word] for word in vocabulary.words()], np.int32)
     return Texts(texts.start, numbers[texts.ids] if len(numbers) else texts.ids)
 
 

@@ -58,14 +58,14 @@ class FairseqFormat(CandidateFormat):
         """
         values = feature_values(candidates)
         _check_writable(candidates, values)
-        wanted = iter(order)
+        ordered = iter(order)
         for g, name in enumerate(candidates.ids):
             if candidates.sources is not None:
                 yield f"S-{name}\t{' '.join(candidates.sources[g].splitlines())}"
             if candidates.references is not None:
                 yield f"T-{name}\t{candidates.reference_texts(g)[0]}"
             for _ in range(candidates.start[g], candidates.start[g + 1]):
-                i = next(wanted)
+                i = next(ordered)
                 score = shortest(values["score"][i])
                 yield f"H-{name}\t{score}\t{candidates.text(i)}"
                 yield f"D-{name}\t{score}\t{candidates.text(i)}"
@@ -122,9 +122,9 @@ class _FairseqReader:
     def read(self, source: Source) -> None:
         """Take all lines."""
         for number, text in source.lines():
-            found = _RECORD.match(text)
-            if found is not None:
-                self._take(number, *found.groups())
+            match = _RECORD.match(text)
+            if match is not None:
+                self._take(number, *match.groups())
         self._finish()
         if not self.kinds:
             raise FormatError(
@@ -137,9 +137,9 @@ class _FairseqReader:
             raise FormatError(self.name, line, problem, "write the sample's number after the -")
         group = int(sample)
         fields = (rest or "").split("\t", 1)
-        wanted = 2 if kind in "HD" else 1
-        if rest is None or len(fields) < wanted:
-            problem = f"the line {kind}- has fewer than {wanted + 1} fields"
+        needed = 2 if kind in "HD" else 1
+        if rest is None or len(fields) < needed:
+            problem = f"the line {kind}- has fewer than {needed + 1} fields"
             raise FormatError(self.name, line, problem, "put tabs between them; it may be cut off")
         if kind in "ST":
             self._finish()
@@ -167,27 +167,33 @@ class _FairseqReader:
 
     def _finish(self) -> None:
         """Add the hypothesis whose lines are over."""
-        one, self.pending = self.pending, None
-        if one is None:
+        hypothesis, self.pending = self.pending, None
+        if hypothesis is None:
             return
-        self.kinds = self.kinds or one.kinds
-        if one.kinds != self.kinds:
-            problem = f"the hypothesis has lines {_shown(one)} and others {_shown(self)}"
-            raise FormatError(self.name, one.line, problem, "copy the file again, it is cut off")
-        features = {"score": one.score}
-        if one.tokens is not None:
+        self.kinds = self.kinds or hypothesis.kinds
+        if hypothesis.kinds != self.kinds:
+            problem = f"the hypothesis has lines {_shown(hypothesis)} and others {_shown(self)}"
+            raise FormatError(
+                self.name, hypothesis.line, problem, "copy the file again, it is cut off"
+            )
+        features = {"score": hypothesis.score}
+        if hypothesis.tokens is not None:
             # Rounded once, whatever the order.
-            features |= {"logprob": math.fsum(one.tokens), "length": len(one.tokens)}
-        text = one.detokenised if self.detokenised and one.detokenised is not None else one.text
-        self.collector.add(one.group, text, features, place=(self.name, one.line))
+            features |= {"logprob": math.fsum(hypothesis.tokens), "length": len(hypothesis.tokens)}
+        text = (
+            hypothesis.detokenised
+            if self.detokenised and hypothesis.detokenised is not None
+            else hypothesis.text
+        )
+        self.collector.add(hypothesis.group, text, features, place=(self.name, hypothesis.line))
         # Samples without a hypothesis are not there.
-        for kind, given, line in self.inputs.pop(one.group, ()):
+        for kind, line_text, line in self.inputs.pop(hypothesis.group, ()):
             if kind == "S":
-                self.collector.add_source(one.group, given)
+                self.collector.add_source(hypothesis.group, line_text)
             else:
-                tokens = tokenize(f"{given}\n".encode(), self.collector.vocabulary)
-                self.collector.add_references(one.group, [tokens[0]], f"{self.name}:{line}")
+                tokens = tokenize(f"{line_text}\n".encode(), self.collector.vocabulary)
+                self.collector.add_references(hypothesis.group, [tokens[0]], f"{self.name}:{line}")
 
 
-def _shown(one: _Hypothesis | _FairseqReader) -> str:
-    return ", ".join(f"{kind}-" for kind in one.kinds)
+def _shown(source: _Hypothesis | _FairseqReader) -> str:
+    return ", ".join(f"{kind}-" for kind in source.kinds)

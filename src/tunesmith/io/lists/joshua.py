@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
 
 from tunesmith.io.collector import Collector
-from tunesmith.io.lists.bars.format import BarsFormat, first_fields
+from tunesmith.io.lists.bars.format import BarsFormat, EditedSource, first_fields
 from tunesmith.io.lists.base import FORMATS
 from tunesmith.io.lists.marian import marian_field
 from tunesmith.io.streams import Source
@@ -49,21 +48,11 @@ class JoshuaFormat(BarsFormat):
     def read(self, source: Source, collector: Collector) -> None:
         """Add all candidates to the collector."""
         fields = first_fields(source.head())
-        super().read(_Named(source) if fields and is_unnamed(fields) else source, collector)
+        if fields and is_unnamed(fields):
+            source = EditedSource(source, _with_name)
+        super().read(source, collector)
 
 
-class _Named(Source):
-    """Lines with values alone, with a name before them."""
-
-    def __init__(self, source: Source) -> None:
-        self.name = source.name
-        self.source = source
-
-    def head(self) -> bytes:
-        """Return the first bytes."""
-        return self.source.head()
-
-    def blocks(self) -> Iterator[bytes]:
-        """Yield blocks of lines."""
-        for block in self.source.blocks():
-            yield _FIRST_FIELDS.sub(rb"\g<0> feature= ", block)
+def _with_name(block: bytes) -> bytes:
+    """Put a name before the values of lines that have none."""
+    return _FIRST_FIELDS.sub(rb"\g<0> feature= ", block)

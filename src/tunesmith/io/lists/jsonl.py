@@ -30,7 +30,7 @@ from tunesmith.io.lists.speech.nemo_manifest import NemoManifestFormat
 from tunesmith.io.missing import REMEDY, Missing
 from tunesmith.io.streams import Source
 from tunesmith.io.tables.json_rows import add_rows
-from tunesmith.io.text.json_lines import json_objects
+from tunesmith.io.text.json_lines import json_lines
 from tunesmith.io.text.tokens import tokenize_kept
 
 #: Formats whose lines are objects of certain keys.
@@ -54,28 +54,31 @@ class JsonLinesFormat(CandidateFormat):
 
     def read(self, source: Source, collector: Collector) -> None:
         """Add all candidates to the collector."""
-        objects = json_objects(source)
-        first = next(objects, None)
-        if first is None:
+        lines = json_lines(source)
+        for some in lines:
+            first = next(some.objects(), None)
+            if first is not None:
+                break
+        else:
             raise FormatError(
                 source.name, None, "there is no group in it", "give one JSON object per line"
             )
-        every = itertools.chain([first], objects)
+        every = itertools.chain([some], lines)
         if "candidates" not in first[1]:
             add_rows(every, source.name, collector)
             return
-        for number, group in every:
+        for number, group in itertools.chain.from_iterable(some.objects() for some in every):
             _Group(group, source.name, number).add_to(collector)
 
     def lines(self, candidates: CandidateSet, order: Ints, scores: Floats) -> Iterator[str]:
         """Write groups, with the candidates of each in the order given."""
         features = candidates.features
         by_row = features.sparse.tocsr()
-        wanted = iter(order)
+        ordered = iter(order)
         for g, name in enumerate(candidates.ids):
             entries = []
             for _ in range(candidates.start[g], candidates.start[g + 1]):
-                i = next(wanted)
+                i = next(ordered)
                 lo, hi = by_row.indptr[i], by_row.indptr[i + 1]
                 values = dict(zip(features.dense_names, features.dense[:, i].tolist(), strict=True))
                 for k in range(lo, hi):
@@ -137,10 +140,10 @@ class _Group:
         collector.note_place(group_id, (self.path, self.number))
         references = self.group.get("references")
         if references is not None:
-            held = self._list("references", references, str)
-            if not held:
+            reference_texts = self._list("references", references, str)
+            if not reference_texts:
                 raise self._error("'references' is empty", "give one at least, or leave it out")
-            collector.add_reference_texts(group_id, held, (self.path, self.number))
+            collector.add_reference_texts(group_id, reference_texts, (self.path, self.number))
         if "source" in self.group:
             self._text(self.group["source"])
             collector.add_source(group_id, self.group["source"])
@@ -153,11 +156,11 @@ class _Group:
             self._check_characters(group_id)
         return group_id
 
-    def _list(self, key: str, found: object, kind: type[Any]) -> list[Any]:
-        if not isinstance(found, list) or not all(isinstance(x, kind) for x in found):
-            what = "objects" if kind is dict else "texts"
-            raise self._error(f"'{key}' is not a list of {what}", f"give a list of {what}")
-        return found
+    def _list(self, key: str, value: object, kind: type[Any]) -> list[Any]:
+        if not isinstance(value, list) or not all(isinstance(x, kind) for x in value):
+            contents = "objects" if kind is dict else "texts"
+            raise self._error(f"'{key}' is not a list of {contents}", f"give a list of {contents}")
+        return value
 
     def _text(self, text: object) -> str:
         if not isinstance(text, str):
@@ -179,23 +182,23 @@ class _Group:
         self, candidates: list[Any], collector: Collector
     ) -> tuple[Any, Any, Any, dict[int, Ints]]:
         gaps = collector.reading.gaps
-        given = [self._numbers("features", c.get("features"), gaps) for c in candidates]
-        names = list(dict.fromkeys(name for m in given for name in m))
+        by_candidate = [self._numbers("features", c.get("features"), gaps) for c in candidates]
+        names = list(dict.fromkeys(name for m in by_candidate for name in m))
         names = list(filter(collector.reading.is_feature, names))
         self._check_characters("".join(names))
         column = dict(zip(names, collector.columns(names).tolist(), strict=True))
-        kept = set(names)
+        known = set(names)
         lacking: dict[int, list[int]] = {}
         maps: list[dict[str, float]] = []
-        for row, one in enumerate(given):
-            maps.append({n: v for n, v in one.items() if n in kept and v is not None})
-            for name, value in one.items():
-                if value is None and name in kept and gaps.of(name) != "zero":
+        for row, numbers in enumerate(by_candidate):
+            maps.append({n: v for n, v in numbers.items() if n in known and v is not None})
+            for name, value in numbers.items():
+                if value is None and name in known and gaps.of(name) != "zero":
                     lacking.setdefault(column[name], []).append(row)
         rows = np.repeat(np.arange(len(maps)), [len(m) for m in maps])
         columns = np.array([column[name] for m in maps for name in m], np.int64)
         values = np.array([v for m in maps for v in m.values()], np.float64)
-        missing = {c: np.array(found, np.int64) for c, found in lacking.items()}
+        missing = {c: np.array(lacking_rows, np.int64) for c, lacking_rows in lacking.items()}
         return rows, columns, values, missing
 
     def _metrics(self, candidates: list[Any], collector: Collector) -> dict[str, Any]:
@@ -209,14 +212,14 @@ class _Group:
         self._check_characters("".join(maps[0]))
         return {name: np.array([m[name] for m in maps], np.float64) for name in maps[0]}
 
-    def _numbers(self, key: str, found: object, gaps: Missing) -> dict[str, float | None]:
+    def _numbers(self, key: str, values: object, gaps: Missing) -> dict[str, float | None]:
         """Return numbers by name, None where one may be missing."""
-        if not isinstance(found, dict):
+        if not isinstance(values, dict):
             raise self._error(f"a candidate has no '{key}'", f'give "{key}": {{"name": number}}')
-        for name, value in found.items():
+        for name, value in values.items():
             if value is None or value != value:  # noqa: PLR0124
                 if gaps.of(name) != "error":
-                    found[name] = None
+                    values[name] = None
                     continue
                 if value is None:
                     raise self._error(f"'{name}' in '{key}' is missing", REMEDY)
@@ -226,14 +229,14 @@ class _Group:
             if not -LARGEST <= value <= LARGEST:
                 problem = f"'{name}' in '{key}' is {_short(value)}, which is not finite"
                 raise self._error(problem, "give finite numbers or drop the candidate")
-        return found
+        return values
 
 
 def _totals(candidates: list[Any]) -> Floats:
     """Return the scores of candidates, NaN where there is none."""
-    found = [c.get("score") for c in candidates]
-    is_score = [isinstance(s, int | float) and -LARGEST <= s <= LARGEST for s in found]
-    return np.array([s if ok else math.nan for s, ok in zip(found, is_score, strict=True)], float)
+    scores = [c.get("score") for c in candidates]
+    is_score = [isinstance(s, int | float) and -LARGEST <= s <= LARGEST for s in scores]
+    return np.array([s if ok else math.nan for s, ok in zip(scores, is_score, strict=True)], float)
 
 
 def _short(value: float) -> str:

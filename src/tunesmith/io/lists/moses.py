@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
 
 from tunesmith.io.collector import Collector
-from tunesmith.io.lists.bars.format import BarsFormat, first_fields
+from tunesmith.io.lists.bars.format import BarsFormat, EditedSource, first_fields
 from tunesmith.io.lists.base import FORMATS
 from tunesmith.io.lists.marian import marian_field
 from tunesmith.io.streams import Source
@@ -35,7 +34,9 @@ class MosesFormat(BarsFormat):
     def read(self, source: Source, collector: Collector) -> None:
         """Add all candidates to the collector."""
         fields = first_fields(source.head())
-        super().read(_WithSigns(source) if fields and is_old(fields) else source, collector)
+        if fields and is_old(fields):
+            source = EditedSource(source, _with_equals_signs)
+        super().read(source, collector)
 
     def feature(self, name: str, value: str) -> str:
         """Return a feature as it is written."""
@@ -57,18 +58,6 @@ _FEATURES = re.compile(
 _COLON = re.compile(rb"(?<=\s)([^\s:]+):(?=\s)")
 
 
-class _WithSigns(Source):
-    """Lines of old lists, with ``=`` in place of the colon behind a name."""
-
-    def __init__(self, source: Source) -> None:
-        self.name = source.name
-        self.source = source
-
-    def head(self) -> bytes:
-        """Return the first bytes."""
-        return self.source.head()
-
-    def blocks(self) -> Iterator[bytes]:
-        """Yield blocks of lines."""
-        for block in self.source.blocks():
-            yield _FEATURES.sub(lambda line: line[1] + _COLON.sub(rb"\1=", line[2]), block)
+def _with_equals_signs(block: bytes) -> bytes:
+    """Put ``=`` in place of the colon behind the names of an old list."""
+    return _FEATURES.sub(lambda line: line[1] + _COLON.sub(rb"\1=", line[2]), block)

@@ -49,20 +49,20 @@ class MosesDataFormat(CandidateFormat):
 
     def read(self, source: Source, collector: Collector) -> None:
         """Add all candidates to the collector, with their statistics as columns."""
-        found = _Data()
-        found.read(source)
-        if not found.features:
+        data = _Data()
+        data.read(source)
+        if not data.features:
             problem = "these are statistics without features"
             raise FormatError(source.name, 1, problem, "give the file of features")
         path = self._statistics_of(source.path)
-        if self.statistics or (not found.statistics and path and os.path.isfile(path)):
+        if self.statistics or (not data.statistics and path and os.path.isfile(path)):
             other = Source(self.statistics or path or "")
-            found.read(other)
+            data.read(other)
             collector.files.append(other.digest(self.name))
-        if not found.statistics:
+        if not data.statistics:
             problem = "there are no statistics of its candidates"
             raise FormatError(source.name, None, problem, "name them: moses-data:statistics=FILE")
-        found.add_to(collector)
+        data.add_to(collector)
 
     def _statistics_of(self, path: str) -> str | None:
         """Return the name of the file of statistics beside one of features, if it tells."""
@@ -124,17 +124,19 @@ class _Data:
     def add_to(self, collector: Collector) -> None:
         """Hand the candidates over."""
         for group, rows in self.features.items():
-            held = self.statistics.pop(group, [])
-            if len(held) != len(rows):
+            statistics = self.statistics.pop(group, [])
+            if len(statistics) != len(rows):
                 _, name, line = rows[0]
-                problem = f"group {group} has {len(rows)} candidates and {len(held)} statistics"
+                problem = (
+                    f"group {group} has {len(rows)} candidates and {len(statistics)} statistics"
+                )
                 raise FormatError(name, line, problem, "give files of the same candidates")
-            for (features, name, line), (values, _, _) in zip(rows, held, strict=True):
+            for (features, name, line), (values, _, _) in zip(rows, statistics, strict=True):
                 columns = dict(zip(STATISTICS, values, strict=True))
                 columns[LENGTH] = columns[WORDS]
                 collector.add(group, "", features, columns, (name, line))
-        for group, held in self.statistics.items():
-            _, name, line = held[0]
+        for group, statistics in self.statistics.items():
+            _, name, line = statistics[0]
             problem = f"group {group} has statistics and no features"
             raise FormatError(name, line, problem, "give files of the same candidates")
 
@@ -172,14 +174,14 @@ class _Block:
             raise FormatError(self.path, last, problem, "copy the file again")
 
     def _names(self) -> tuple[str, ...]:
-        given = tuple(self.rest)
+        names = tuple(self.rest)
         data = self.data
         if not data.names:
-            data.names, data.ours = given, tuple(from_zero(given) or given)
-        if len(given) != self.width or len(set(data.ours)) < len(data.ours):
-            problem = f"there are {len(set(given))} names of {self.width} features"
+            data.names, data.ours = names, tuple(from_zero(names) or names)
+        if len(names) != self.width or len(set(data.ours)) < len(data.ours):
+            problem = f"there are {len(set(names))} names of {self.width} features"
             raise FormatError(self.path, self.header, problem, "name each of them once")
-        if given != data.names:
+        if names != data.names:
             problem = "the features are other ones than before"
             raise FormatError(self.path, self.header, problem, "give one system's files")
         return data.ours
@@ -206,9 +208,9 @@ class _Block:
         self._check_width(len(dense), line)
         return {**dict(zip(names, dense, strict=True)), **sparse}
 
-    def _check_width(self, found: int, line: int) -> None:
-        if found != self.width:
-            problem = f"there are {found} values here and {self.width} in the header"
+    def _check_width(self, count: int, line: int) -> None:
+        if count != self.width:
+            problem = f"there are {count} values here and {self.width} in the header"
             raise FormatError(self.path, line, problem, "give all of them")
 
     def _number(self, text: str, line: int) -> float:

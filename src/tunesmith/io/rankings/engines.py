@@ -16,16 +16,16 @@ def elasticsearch(weights: Mapping[str, float], normalisation: Normalisation, de
     Documents that a retriever does not return count 0 there.
     """
     inner = [{"retriever": f"<the retriever {name}>", "weight": w} for name, w in weights.items()]
-    about: dict[str, Any] = {"rank_window_size": depth}
+    settings: dict[str, Any] = {"rank_window_size": depth}
     kinds = {"none": "none", "min-max": "minmax"}
     if normalisation.kind == "reciprocal-rank":
         _check("elasticsearch", normalisation)
-        about["rank_constant"] = _whole("elasticsearch", normalisation.k)
-        return _json({"retriever": {"rrf": {"retrievers": inner, **about}}})
+        settings["rank_constant"] = _whole("elasticsearch", normalisation.k)
+        return _json({"retriever": {"rrf": {"retrievers": inner, **settings}}})
     _check("elasticsearch", normalisation, *kinds)
     normaliser = {"normalizer": kinds[normalisation.kind]}
-    inner = [{**one, **normaliser} for one in inner]
-    return _json({"retriever": {"linear": {"retrievers": inner, **about}}})
+    inner = [{**retriever, **normaliser} for retriever in inner]
+    return _json({"retriever": {"linear": {"retrievers": inner, **settings}}})
 
 
 def opensearch(weights: Mapping[str, float], normalisation: Normalisation, depth: int) -> str:
@@ -54,7 +54,8 @@ def ranklib(weights: Mapping[str, float], normalisation: Normalisation, depth: i
     """Return a model of coordinate ascent; names that are no numbers are counted from 1."""
     if normalisation.kind != "none":
         raise UsageError(
-            f"a model of ranklib weighs scores as they are; it has no {normalisation.kind}"
+            "ranklib weights scores as they are, without a normalisation "
+            f"{normalisation.kind}; give --normalisation none"
         )
     numbered = all(name.isascii() and name.isdecimal() for name in weights)
     pairs = [
@@ -94,7 +95,8 @@ def _check(engine: str, normalisation: Normalisation, *kinds: str) -> None:
     able = [*kinds, "reciprocal-rank"]
     if normalisation.kind not in able:
         raise UsageError(
-            f"{engine} has no normalisation {normalisation.kind}; use one of {', '.join(able)}"
+            f"{engine} has no normalisation {normalisation.kind}; give --normalisation "
+            f"{' or '.join(able)}"
         )
     if normalisation.policy not in {"zero", 0.0}:
         raise UsageError(f"{engine} counts 0 for a missing document; give --missing zero")
@@ -106,5 +108,5 @@ def _whole(engine: str, k: float) -> int:
     return int(k)
 
 
-def _json(found: dict[str, Any]) -> str:
-    return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+def _json(query: dict[str, Any]) -> str:
+    return json.dumps(query, indent=2, ensure_ascii=False) + "\n"

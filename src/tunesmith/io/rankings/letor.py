@@ -116,8 +116,8 @@ class _LetorRows:
                 raise FormatError(self.name, number, "there is no qid", "give one to each row")
             rest = parts[1:]
         self.values.append(self._values(number, rest))
-        found = DOCUMENT.search(comment)
-        self.documents.append(found[1] if found else "")
+        match = DOCUMENT.search(comment)
+        self.documents.append(match[1] if match else "")
 
     def _grade(self, number: int, text: str) -> int:
         try:

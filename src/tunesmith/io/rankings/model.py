@@ -27,21 +27,21 @@ def read_model(path: str, given: Normalisation | None) -> tuple[Weights, Normali
         raise UsageError(
             f"{path} was tuned with the normalisation {stored} and not {given}; drop the option"
         )
-    found = given if stored is None else stored
-    if found is None:
+    normalisation = given if stored is None else stored
+    if normalisation is None:
         raise UsageError(
             f"{path} does not say what is done to scores before they are weighted; give "
             "--normalisation, as none or min-max"
         )
-    return file.weights, found
+    return file.weights, normalisation
 
 
 def _normalisation(text: bytes, path: str) -> Normalisation | None:
-    found: Any = json.loads(text)
-    if not isinstance(found, dict) or not isinstance(found.get("weights"), dict):
+    result: Any = json.loads(text)
+    if not isinstance(result, dict) or not isinstance(result.get("weights"), dict):
         return None
-    inputs = found.get("inputs")
-    stored = found.get("normalisation")
+    inputs = result.get("inputs")
+    stored = result.get("normalisation")
     if stored is None and isinstance(inputs, dict):
         stored = inputs.get("normalisation")
     if stored is None:

@@ -30,14 +30,14 @@ def read_rankings(
         runs = [runs]
     if not isinstance(runs, Mapping):
         runs = named_runs([os.fspath(path) for path in runs])
-    found, files = {}, []
+    by_run, files = {}, []
     for name, path in runs.items():
-        found[name], file = read_run(path)
+        by_run[name], file = read_run(path)
         files.append(file)
     if isinstance(qrels, str | os.PathLike):
         qrels, file = read_qrels(qrels)
         files.append(file)
-    return from_runs(found, qrels, files)
+    return from_runs(by_run, qrels, files)
 
 
 def named_runs(texts: Sequence[str]) -> dict[str, str]:

@@ -165,7 +165,7 @@ def _in_order(candidates: CandidateSet, order: Ints) -> CandidateSet:
 def _cells(candidates: CandidateSet, pa: Any) -> Iterator[tuple[str, Any]]:
     """Yield the name and the one-row column of each array."""
     features, references = candidates.features, candidates.references
-    held = references or References(np.zeros(0, np.int64), Texts.empty())
+    references_or_empty = references or References(np.zeros(0, np.int64), Texts.empty())
     arrays: dict[str, NDArray[Any]] = {
         "start": candidates.start,
         "dense": features.dense.reshape(-1),
@@ -175,9 +175,9 @@ def _cells(candidates: CandidateSet, pa: Any) -> Iterator[tuple[str, Any]]:
         "text_start": candidates.texts.start,
         "text_ids": candidates.texts.ids,
         "columns": np.concatenate([np.zeros(0), *candidates.columns.values()]),
-        "reference_group_start": held.group_start,
-        "reference_start": held.texts.start,
-        "reference_ids": held.texts.ids,
+        "reference_group_start": references_or_empty.group_start,
+        "reference_start": references_or_empty.texts.start,
+        "reference_ids": references_or_empty.texts.ids,
     }
     for name, kind in ARRAYS.items():
         yield name, _cell(pa.array(arrays[name].astype(kind, copy=False)), pa)
@@ -229,7 +229,7 @@ class _Opened:
         if len(set(names)) != len(names) or not self._fits(numbers, texts, n):
             raise ValueError("its arrays do not fit together")
         words = len(texts["vocabulary"])
-        found = CandidateSet(
+        candidate_set = CandidateSet(
             texts["ids"],
             start,
             Features(
@@ -248,7 +248,7 @@ class _Opened:
         for values in (numbers["dense"], numbers["sparse_data"], numbers["columns"]):
             if not _all_finite(values):
                 raise FormatError(self.name, None, "a number is not finite", "write it again")
-        return found
+        return candidate_set
 
     def _fits(self, numbers: dict[str, Any], texts: dict[str, Any], n: int) -> bool:
         return (

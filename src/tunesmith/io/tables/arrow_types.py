@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from tunesmith.arrays import Floats
+from tunesmith.arrays import Floats, Ints
 from tunesmith.errors import FormatError
 from tunesmith.io.tables.base import (
     REFERENCES,
@@ -18,6 +19,7 @@ from tunesmith.io.tables.base import (
     SizeLimit,
     is_reference,
 )
+from tunesmith.io.text.spans import Spans
 
 #: All whole numbers below this one are floating-point numbers too, and not all above it.
 EXACT = 1 << 53
@@ -78,8 +80,8 @@ def is_list_of_texts(kind: Any) -> bool:
 
     if not (types.is_list(kind) or types.is_large_list(kind)):
         return False
-    held = kind.value_type
-    return is_text(held.value_type if types.is_dictionary(held) else held)
+    element = kind.value_type
+    return is_text(element.value_type if types.is_dictionary(element) else element)
 
 
 def is_list(kind: Any) -> bool:
@@ -134,7 +136,7 @@ def _column(name: str, column: Any, room: SizeLimit, first_line: int) -> Column:
     kind = column.type
     if pa.types.is_dictionary(kind):
         if is_text(kind.value_type):
-            return _texts_by_number(column, room)
+            return _entries(column, room)
         column, kind = column.dictionary_decode(), kind.value_type
     if pa.types.is_integer(kind) and name == "id":
         cells: list[Any] = column.to_pylist()
@@ -149,8 +151,25 @@ def _column(name: str, column: Any, room: SizeLimit, first_line: int) -> Column:
         return Numbers(values, missing if missing.any() else None)
     if is_text(kind):
         room.take(int(_lengths(column).sum()))
-        return list(column.to_pylist())
+        return _texts(column)
     return [None] * len(column)
+
+
+def _texts(column: Any) -> Spans | list[str | None]:
+    """Return texts where they are, if they are UTF-8 without NUL."""
+    import pyarrow as pa
+
+    if pa.types.is_string_view(column.type):
+        return list(column.to_pylist())
+    _, ends, buffer = column.buffers()
+    kind = np.int64 if pa.types.is_large_string(column.type) else np.int32
+    offsets: Any = np.frombuffer(ends or bytes(8), kind)
+    start: Ints = offsets[column.offset :][: len(column) + 1].astype(np.int64)
+    data = np.frombuffer(buffer or b"", np.uint8)
+    missing = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
+    data.flags.writeable = False  # as all that is read: kernels are compiled for it once
+    spans = Spans(data, start[:-1], start[1:], missing)
+    return spans if spans.is_text() else list(column.to_pylist())
 
 
 def _from_whole(name: str, column: Any, room: SizeLimit, first_line: int) -> Floats:
@@ -168,13 +187,13 @@ def _lists(column: Any, room: SizeLimit) -> list[list[str] | None]:
     """Return lists of texts."""
     import pyarrow as pa
 
-    held = column.flatten()
-    room.take(8 * len(held))
-    if pa.types.is_dictionary(held.type):
-        texts: list[Any] = _texts_by_number(held, room)
+    elements = column.flatten()
+    room.take(8 * len(elements))
+    if pa.types.is_dictionary(elements.type):
+        texts: list[Any] = _texts_by_number(elements, room)
     else:
-        room.take(int(_lengths(held).sum()))
-        texts = held.to_pylist()
+        room.take(int(_lengths(elements).sum()))
+        texts = elements.to_pylist()
     sizes = column.value_lengths().to_pylist()
     ends = np.cumsum([size or 0 for size in sizes]).tolist()
     return [
@@ -183,13 +202,25 @@ def _lists(column: Any, room: SizeLimit) -> list[list[str] | None]:
     ]
 
 
+def _entries(column: Any, room: SizeLimit) -> Spans | list[str | None]:
+    """Return the texts of a dictionary's entries where they are."""
+    texts = _texts(column.dictionary) if not column.dictionary.null_count else []
+    if not isinstance(texts, Spans) or not len(texts):
+        return _texts_by_number(column, room)
+    numbers = column.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    missing = column.is_null().to_numpy(zero_copy_only=False)
+    entries = Spans(texts.data, texts.lo[numbers], texts.hi[numbers], missing)
+    room.take(int((entries.hi - entries.lo)[~missing].sum()))
+    return entries if missing.any() else replace(entries, missing=None)
+
+
 def _texts_by_number(column: Any, room: SizeLimit) -> list[str | None]:
     """Return the texts of a dictionary's entries; each is held once, however often it comes."""
     numbers = column.indices.fill_null(0).to_numpy(zero_copy_only=False)
     lengths = _lengths(column.dictionary)
-    given = column.indices.is_valid().to_numpy(zero_copy_only=False)
-    if given.any():
-        room.take(int(lengths[numbers[given].astype(np.int64)].sum()))
+    is_valid = column.indices.is_valid().to_numpy(zero_copy_only=False)
+    if is_valid.any():
+        room.take(int(lengths[numbers[is_valid].astype(np.int64)].sum()))
     texts = column.dictionary.to_pylist()
     return [None if k is None else texts[k] for k in column.indices.to_pylist()]
 
@@ -221,7 +252,7 @@ def _lengths(texts: Any) -> Any:
     if pa.types.is_string_view(texts.type):
         # A view is 16 bytes, of which the first four are the length; many may share their text.
         views = np.frombuffer(texts.buffers()[1] or b"", np.int32)[::4]
-        found = views[texts.offset : texts.offset + len(texts)].astype(np.int64)
-        return np.where(texts.is_valid().to_numpy(zero_copy_only=False), found, 0)
+        lengths = views[texts.offset : texts.offset + len(texts)].astype(np.int64)
+        return np.where(texts.is_valid().to_numpy(zero_copy_only=False), lengths, 0)
     counted = compute.binary_length(texts).fill_null(0)
     return counted.to_numpy(zero_copy_only=False).astype(np.int64)

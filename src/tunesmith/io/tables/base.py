@@ -12,7 +12,8 @@ import math
 import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,9 @@ from tunesmith.io.collector import Collector
 from tunesmith.io.missing import REMEDY, REMEDY_FOR_SCORES, Way
 from tunesmith.io.streams import MAX_RATIO, RATIO_FROM
 from tunesmith.io.text.numbers import float_or_nan
+from tunesmith.io.text.spans import Spans, Tokens, tokens_of
 from tunesmith.io.text.tokens import tokenize, tokenize_kept
+from tunesmith.parallel.local import ahead
 
 #: Names of columns that are an index if they count the rows.
 INDEX_NAMES = ("index", "level_0", "row", "rowid", "row_id", "idx")
@@ -87,14 +90,19 @@ class Batch:
         The line of the first row in the file, for errors; from 1.
     one_line
         Whether all rows come from that line.
+    lines : int64[n] or None
+        The line of each row, where rows may take several, or none.
     """
 
     columns: Mapping[str, Column]
     first_line: int
     one_line: bool = False
+    lines: Ints | None = None
 
     def line(self, row: int) -> int:
         """Return the line of a row."""
+        if self.lines is not None:
+            return int(self.lines[row])
         return self.first_line + (0 if self.one_line else row)
 
     def __len__(self) -> int:
@@ -105,14 +113,42 @@ class Batch:
 def add_batches(batches: Iterable[Batch], name: str, collector: Collector) -> None:
     """Add the rows of a table to a collector."""
     reader = _TableReader(name, collector)
-    for batch in batches:
+    has_texts = False
+    for batch, tokens in ahead(partial(_tokens_of, collector.reading.text_column), batches):
+        has_texts = has_texts or collector.reading.text_column in batch.columns
         if len(batch):
-            reader.add(batch)
+            reader.add(batch, tokens)
     if reader.empty:
         raise FormatError(name, None, "there is no row in it", "give one row a candidate")
     reader.finish()
-    for column, what in reader.left_out.items():
-        warnings.warn(f"{name}: column '{column}' {what} and is left out", stacklevel=3)
+    for column, reason in reader.left_out.items():
+        remedy = ""
+        if reason == "holds text" and not has_texts:
+            remedy = f"; if it has the candidates' texts, give --text-column {column}"
+        warnings.warn(f"{name}: column '{column}' {reason} and is left out{remedy}", stacklevel=3)
+
+
+@dataclass(frozen=True)
+class _GroupIds:
+    """The ids of some rows: the distinct ones, and which of them each row has."""
+
+    distinct: list[int | str]
+    index: Ints
+
+    @classmethod
+    def of(cls, ids: Sequence[int | str]) -> _GroupIds:
+        """Find the distinct ones."""
+        distinct = list(dict.fromkeys(ids))
+        return cls(distinct, _numbers_in(distinct, ids))
+
+    def __getitem__(self, row: int) -> int | str:
+        return self.distinct[int(self.index[row])]
+
+
+def _tokens_of(text_column: str, batch: Batch) -> Tokens | None:
+    """Return the tokens of candidates' texts that are parts of a buffer."""
+    column = batch.columns.get(text_column)
+    return tokens_of(column) if isinstance(column, Spans) and column.is_text() else None
 
 
 class _TableReader:
@@ -131,16 +167,22 @@ class _TableReader:
         #: Where columns that seem to count rows begin.
         self.first_index: dict[str, float] = {}
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: Batch, tokens_ahead: Tokens | None) -> None:
         """Add some rows."""
         if self.empty:
             self.reading.check_names(list(batch.columns), self.name)
         self.empty = False
         batch = self._renamed(batch)
         ids = self._ids(batch)
-        texts = self._texts(batch, "text") if "text" in batch.columns else [""] * len(batch)
+        texts = [] if tokens_ahead is not None else self._candidate_texts(batch)
         features, metrics = self._numbers(batch)
-        tokens, originals = tokenize_kept(texts, self.collector.vocabulary)
+        if tokens_ahead is None:
+            tokens, originals = tokenize_kept(texts, self.collector.vocabulary)
+        else:
+            column: Any = batch.columns["text"]
+            odd = np.flatnonzero(tokens_ahead.odd).tolist()
+            originals = {row: column[row] or "" for row in odd}
+            tokens = tokens_ahead.renumbered(self.collector.vocabulary)
         columns = self.collector.columns(list(features))
         full = [k for k, f in enumerate(features.values()) if f.gaps is None]
         rows, sparse, values = [], [], []
@@ -154,13 +196,13 @@ class _TableReader:
         counts = [
             len(batch) - (0 if f.gaps is None else int(f.gaps.sum())) for f in features.values()
         ]
-        held = list(features.values())
+        numeric = list(features.values())
         none = [np.zeros(0, np.int64)]
         piece = Piece(
-            self._groups(ids),
+            self.collector.groups(ids.distinct)[ids.index],
             tokens,
             columns[full],
-            np.array([held[k].values for k in full]).reshape(len(full), len(batch)),
+            np.array([numeric[k].values for k in full]).reshape(len(full), len(batch)),
             np.concatenate(none + rows),
             np.concatenate(none + sparse),
             np.concatenate([np.zeros(0), *values]),
@@ -172,10 +214,10 @@ class _TableReader:
             self._gaps(batch, features, columns),
         )
         self.collector.add_piece(piece)
-        for numbers, column in zip(held, columns.tolist(), strict=True):
+        for numbers, column in zip(numeric, columns.tolist(), strict=True):
             if numbers.absent is not None:
                 self.absent[len(self.pieces), column] = np.packbits(numbers.absent)
-        self.pieces.append((piece, batch.first_line))
+        self.pieces.append((piece, batch.line(0)))
         self._add_inputs(batch, ids)
 
     def finish(self) -> None:
@@ -184,14 +226,14 @@ class _TableReader:
             self.left_out.setdefault(name, "has no value")
         self.collector.left_out.update(dict.fromkeys(self.left_out))
         total = sum(len(piece) for piece, _ in self.pieces)
-        given: dict[int, int] = {}
+        given_counts: dict[int, int] = {}
         for piece, _ in self.pieces:
             counts = zip(piece.given_columns.tolist(), piece.given_counts.tolist(), strict=True)
             for column, count in counts:
-                given[column] = given.get(column, 0) + count
+                given_counts[column] = given_counts.get(column, 0) + count
         for k, (piece, line) in enumerate(self.pieces):
             there = set(piece.given_columns.tolist())
-            for column, count in given.items():
+            for column, count in given_counts.items():
                 packed = self.absent.get((k, column))
                 is_named = self.collector.column_name(column) in self.reading.gaps.by_name
                 is_meant = 2 * count >= total or is_named
@@ -221,8 +263,8 @@ class _TableReader:
 
     def _renamed(self, batch: Batch) -> Batch:
         """Return a batch whose columns of ids and texts have their usual names."""
-        given = {"id": self.reading.id_column, "text": self.reading.text_column}
-        changed = {column: usual for usual, column in given.items() if column != usual}
+        column_of = {"id": self.reading.id_column, "text": self.reading.text_column}
+        changed = {column: usual for usual, column in column_of.items() if column != usual}
         if not changed:
             return batch
         columns = {}
@@ -230,10 +272,10 @@ class _TableReader:
             if name in changed:
                 columns[changed[name]] = column
             elif name in changed.values():
-                self.left_out[name] = f"is not the column '{given[name]}'"
+                self.left_out[name] = f"is not the column '{column_of[name]}'"
             else:
                 columns[name] = column
-        return Batch(columns, batch.first_line, batch.one_line)
+        return replace(batch, columns=columns)
 
     def _way(self, name: str) -> Way:
         return self.reading.gaps.of(name)
@@ -246,25 +288,30 @@ class _TableReader:
         self, batch: Batch, features: Mapping[str, Numbers], columns: Ints
     ) -> dict[int, Ints]:
         """Return the rows that lack a feature for which something is to stand."""
-        found = {}
+        gaps = {}
         for (name, numbers), column in zip(features.items(), columns.tolist(), strict=True):
             if numbers.missing is None:
                 continue
             rows = np.flatnonzero(numbers.missing)
             if self._is_filled(name):
-                found[column] = rows
+                gaps[column] = rows
             else:
                 place = (self.name, batch.line(int(rows[0])))
                 self.collector.note_gap(name, place)
-        return found
+        return gaps
 
     def _error(self, batch: Batch, row: int, problem: str, remedy: str) -> FormatError:
         return FormatError(self.name, batch.line(row), problem, remedy)
 
-    def _ids(self, batch: Batch) -> list[int | str]:
+    def _ids(self, batch: Batch) -> _GroupIds:
         column = batch.columns.get("id")
         if column is None:
             known = ", ".join(list(batch.columns)[:5])
+            number = next((c for c in batch.columns if not math.isnan(float_or_nan(c))), None)
+            if number is not None:
+                problem = f"this is no header: '{number}' is a number, and no name of a column"
+                remedy = "write one; for what NeMo's beam search writes, --format nemo:per-source=N"
+                raise FormatError(self.name, 1, problem, remedy)
             problem = f"there is no column '{self.reading.id_column}' (the first are {known})"
             remedy = "name each candidate's group in it, or say what it is called: --id-column"
             raise FormatError(self.name, 1, problem, remedy)
@@ -275,22 +322,23 @@ class _TableReader:
             if not whole.all():
                 row = int(np.flatnonzero(~whole)[0])
                 raise self._error(batch, row, "the id is missing or no whole number", "give one")
-            return [int(i) for i in column.values]
+            return _GroupIds.of([int(i) for i in column.values])
+        cells: Sequence[Any]
+        if isinstance(column, Spans) and column.missing is None:
+            cells, index = column.numbered()
+        else:
+            cells = list(dict.fromkeys(column))
+            index = _numbers_in(cells, column)
         # Each by itself, so that it makes no difference which rows are read at once.
-        cells: Sequence[Any] = column
-        named: dict[Any, int | str] = {}
-        for i in dict.fromkeys(cells):
-            if i is None or not str(i).strip():
-                row = list(cells).index(i)
+        for k, cell in enumerate(cells):
+            if cell is None or not str(cell).strip():
+                row = int(np.flatnonzero(index == k)[0])
                 raise self._error(batch, row, "the id is missing", "name the candidate's group")
-            named[i] = group_id(i)
-        return [named[i] for i in cells]
+        named = _GroupIds.of([group_id(cell) for cell in cells])
+        return _GroupIds(named.distinct, named.index[index])
 
-    def _groups(self, ids: list[int | str]) -> Ints:
-        """Return the group of each row."""
-        distinct = list(dict.fromkeys(ids))
-        number = dict(zip(distinct, self.collector.groups(distinct).tolist(), strict=True))
-        return np.fromiter(map(number.__getitem__, ids), np.int64, len(ids))
+    def _candidate_texts(self, batch: Batch) -> list[str]:
+        return self._texts(batch, "text") if "text" in batch.columns else [""] * len(batch)
 
     def _texts(self, batch: Batch, name: str) -> list[str]:
         column = batch.columns[name]
@@ -324,7 +372,7 @@ class _TableReader:
                 self._check_left_out(batch, name, column)
                 continue
             if not isinstance(column, Numbers):
-                if all(cell is None for cell in column):
+                if _is_blank(column):
                     self.blank.add(name)
                     continue
                 self._leave_out(batch, name, column)
@@ -395,13 +443,12 @@ class _TableReader:
 
     def _leave_out(self, batch: Batch, name: str, column: Sequence[Any]) -> None:
         """Pass over a column of text; one that holds some numbers is meant as numbers."""
-        texts = (r for r, cell in enumerate(column) if cell is not None and not _is_number(cell))
-        bad = next(texts, None)
+        number, bad = _first_number_and_text(column)
         if bad is None:
             row = next(r for r, cell in enumerate(column) if cell is not None)
             problem = f"'{name}' is '{column[row]}', a number written as text"
             raise self._error(batch, row, problem, "make it a column of numbers")
-        mixed = name in self.numeric or any(_is_number(cell) for cell in column)
+        mixed = name in self.numeric or number is not None
         if name not in self.left_out and (mixed or name.startswith((METRIC, FEATURE))):
             problem = f"'{name}' is '{column[bad]}', not a number"
             raise self._error(batch, bad, problem, "give a number, or nothing for 0")
@@ -410,24 +457,24 @@ class _TableReader:
     def _check_left_out(self, batch: Batch, name: str, column: Numbers) -> None:
         """Raise an error if a column that seemed to be text holds a number after all."""
         gaps = column.gaps
-        given = np.arange(len(batch)) if gaps is None else np.flatnonzero(~gaps)
-        if len(given):
+        numbered = np.arange(len(batch)) if gaps is None else np.flatnonzero(~gaps)
+        if len(numbered):
             problem = f"'{name}' is a number here and text before"
-            raise self._error(batch, int(given[0]), problem, "give numbers alone, or texts alone")
+            raise self._error(
+                batch, int(numbered[0]), problem, "give numbers alone, or texts alone"
+            )
 
-    def _add_inputs(self, batch: Batch, ids: list[int | str]) -> None:
+    def _add_inputs(self, batch: Batch, ids: _GroupIds) -> None:
         """Add references and sources, which every row of a group repeats."""
-        held = self._references(batch)
-        sources = self._texts(batch, "source") if "source" in batch.columns else None
-        if held is None and sources is None:
+        rows = self._rows_of_inputs(batch, ids)
+        if not len(rows):
             return
+        few = _rows_of(batch, rows)
+        by_row = self._references(few)
+        sources = self._texts(few, "source") if "source" in few.columns else None
         seen: dict[int | str, tuple[str, ...]] = {}
-        before: tuple[Any, ...] = ()
-        for row, key in enumerate(zip(ids, held or [()] * len(ids), strict=True)):
-            if key == before:  # as a rule
-                continue
-            before = key
-            i, texts = key
+        for k, row in enumerate(rows.tolist()):
+            i, texts = ids[row], () if by_row is None else by_row[k]
             if i in seen and (seen[i] == texts or not texts):
                 continue
             if seen.get(i):
@@ -437,37 +484,79 @@ class _TableReader:
             place = (self.name, batch.line(row))
             self.collector.note_place(i, place)
             if sources is not None:
-                self.collector.add_source(i, sources[row])
+                self.collector.add_source(i, sources[k])
             if texts:
                 tokens = tokenize("\n".join([*texts, ""]).encode(), self.collector.vocabulary)
                 references = [tokens[r] for r in range(len(texts))]
                 self.collector.add_references(i, references, f"{place[0]}:{place[1]}")
+
+    def _rows_of_inputs(self, batch: Batch, ids: _GroupIds) -> Ints:
+        """Return the rows whose references and source differ from those of the row before."""
+        names = [n for n in batch.columns if n in {REFERENCES, "source"} or is_reference(n)]
+        if not names:
+            return np.zeros(0, np.int64)
+        is_new = np.ones(len(batch), np.bool_)
+        is_new[1:] = np.diff(ids.index) != 0
+        for name in names:
+            column = batch.columns[name]
+            if isinstance(column, Spans):
+                is_new |= ~column.repeats()
+            else:
+                cells: Any = column.values if isinstance(column, Numbers) else column
+                differs = (a != b for a, b in itertools.pairwise(cells))
+                is_new[1:] |= np.fromiter(differs, np.bool_, len(batch) - 1)
+        return np.flatnonzero(is_new)
 
     def _references(self, batch: Batch) -> list[tuple[str, ...]] | None:
         """Return the references of each row; an empty cell is none."""
         names = sorted(filter(is_reference, batch.columns), key=_reference_number)
         column = batch.columns.get(REFERENCES)
         if column is None:
-            held = [[t.replace("\n", " ") for t in self._texts(batch, name)] for name in names]
-            rows = zip(*held, strict=True)
-            return [tuple(t for t in row if t.strip()) for row in rows] if held else None
+            texts_by_column = [
+                [t.replace("\n", " ") for t in self._texts(batch, name)] for name in names
+            ]
+            rows = zip(*texts_by_column, strict=True)
+            return [tuple(t for t in row if t.strip()) for row in rows] if texts_by_column else None
         if names:
             problem = f"there are a column '{names[0]}' and a column '{REFERENCES}'"
             raise FormatError(self.name, None, problem, "give one of them")
-        found: list[list[str]] = []
+        lists: list[list[str]] = []
         cells: Any = column.values if isinstance(column, Numbers) else column
         for row, cell in enumerate(cells):
-            given = [] if cell is None else cell
-            if not isinstance(given, list) or not all(isinstance(t, str) for t in given):
+            texts = [] if cell is None else cell
+            if not isinstance(texts, list) or not all(isinstance(t, str) for t in texts):
                 problem = f"'{REFERENCES}' is no list of texts"
                 remedy = "give lists, or texts in columns 'reference', 'reference_2' ..."
                 raise self._error(batch, row, problem, remedy)
-            found.append(given)
-        flat = [text for given in found for text in given]
+            lists.append(texts)
+        flat = [text for texts in lists for text in texts]
         if "\0" in "".join(flat) or not is_unicode("".join(flat)):
-            for row, given in enumerate(found):
-                self._checked(Batch({}, batch.line(row)), REFERENCES, ["".join(given)])
-        return [tuple(t.replace("\n", " ") for t in given) for given in found]
+            for row, texts in enumerate(lists):
+                self._checked(Batch({}, batch.line(row)), REFERENCES, ["".join(texts)])
+        return [tuple(t.replace("\n", " ") for t in texts) for texts in lists]
+
+
+def _rows_of(batch: Batch, rows: Ints) -> Batch:
+    """Return some rows of what is neither an id nor a number."""
+    picked = rows.tolist()
+    columns: dict[str, Column] = {}
+    for name, column in batch.columns.items():
+        if name in {REFERENCES, "source"} or is_reference(name):
+            if isinstance(column, Numbers):
+                columns[name] = Numbers(column.values[rows])
+            elif isinstance(column, Spans):
+                columns[name] = column.take(rows)
+            else:
+                cells: Any = column
+                columns[name] = [cells[row] for row in picked]
+    lines = np.array([batch.line(row) for row in picked], np.int64)
+    return Batch(columns, int(lines[0]), lines=lines)
+
+
+def _numbers_in(distinct: Sequence[Any], cells: Sequence[Any]) -> Ints:
+    """Return which of the distinct cells each cell is."""
+    number = {cell: k for k, cell in enumerate(distinct)}
+    return np.fromiter(map(number.__getitem__, cells), np.int64, len(cells))
 
 
 def _unpacked(packed: Bytes, count: int) -> Ints:
@@ -480,6 +569,28 @@ def _with_nan(numbers: Numbers) -> Floats:
     if numbers.missing is None:
         return numbers.values
     return np.where(numbers.missing, np.nan, numbers.values)
+
+
+def _first_number_and_text(column: Sequence[Any]) -> tuple[int | None, int | None]:
+    """Return the first cell that looks like a number, and the first that does not."""
+    if isinstance(column, Spans):
+        initial = column.may_be_values()
+        may_be = np.flatnonzero(initial).tolist()
+        number = next((r for r in may_be if _is_number(column[r])), None)
+        others = ~initial if column.missing is None else ~initial & ~column.missing
+        texts = np.flatnonzero(others).tolist()[:1]
+        texts += [r for r in may_be if not texts or r < texts[0]]
+        return number, min((r for r in texts if not _is_number(column[r])), default=None)
+    texts_alone = (r for r, cell in enumerate(column) if cell is not None and not _is_number(cell))
+    number = next((r for r, cell in enumerate(column) if _is_number(cell)), None)
+    return number, next(texts_alone, None)
+
+
+def _is_blank(column: Sequence[Any]) -> bool:
+    """Tell whether a column has no cell with anything in it."""
+    if isinstance(column, Spans):
+        return not len(column) or (column.missing is not None and bool(column.missing.all()))
+    return all(cell is None for cell in column)
 
 
 def _is_number(cell: object) -> bool:
@@ -563,16 +674,16 @@ def to_columns(candidates: CandidateSet, gaps: bool = False) -> dict[str, Any]:
         columns["source"] = _repeated(candidates.sources, sizes)
     columns["text"] = [candidates.original(i) for i in range(len(candidates))]
     if candidates.references is not None:
-        held = [candidates.reference_texts(g) for g in range(candidates.groups)]
-        if len({len(texts) for texts in held}) > 1:
+        references = [candidates.reference_texts(g) for g in range(candidates.groups)]
+        if len({len(texts) for texts in references}) > 1:
             raise UsageError("groups have different numbers of references; write arrow or jsonl")
-        if not all(text for texts in held for text in texts):
+        if not all(text for texts in references for text in texts):
             raise UsageError(
                 "a reference is empty, and so is a cell for none; write arrow or jsonl"
             )
-        for r in range(len(held[0])):
+        for r in range(len(references[0])):
             name = REFERENCE if r == 0 else f"{REFERENCE}_{r + 1}"
-            columns[name] = _repeated([texts[r] for texts in held], sizes)
+            columns[name] = _repeated([texts[r] for texts in references], sizes)
     for name, row in zip(features.dense_names, features.dense, strict=True):
         columns[_written(name)] = row
     for d, name in enumerate(features.sparse_names, len(features.dense_names)):
@@ -586,8 +697,8 @@ def to_columns(candidates: CandidateSet, gaps: bool = False) -> dict[str, Any]:
 
 
 def _written(name: str) -> str:
-    taken = name in RESERVED or is_reference(name) or name.startswith((METRIC, FEATURE))
-    return FEATURE + name if taken else name
+    is_reserved = name in RESERVED or is_reference(name) or name.startswith((METRIC, FEATURE))
+    return FEATURE + name if is_reserved else name
 
 
 def _repeated(values: Sequence[Any], sizes: Any) -> list[Any]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
-import math
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import ClassVar
 
@@ -31,9 +29,11 @@ from tunesmith.io.tables.base import (
     is_reference,
     to_columns,
 )
-from tunesmith.io.tables.csv_chunks import Cells, Reader, chunks, is_well_formed, library
-from tunesmith.io.text.numbers import float_or_nan, shortest
+from tunesmith.io.tables.csv_chunks import ChunkColumns, Reader, chunks, numbered, values_of
+from tunesmith.io.text.numbers import shortest
+from tunesmith.io.text.spans import Spans
 from tunesmith.io.text.utf8 import check_utf8
+from tunesmith.parallel.local import ahead
 
 #: Rows of one batch.
 ROWS = 1 << 14
@@ -42,6 +42,8 @@ INDEX = "Unnamed: 0"
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 #: The longest cell.
 LONGEST = 1 << 24
+#: What numbers, NaN, infinities, true and false begin with.
+INITIALS = b"0123456789+-.nNiItTfF"
 
 
 @FORMATS.register("csv")
@@ -74,26 +76,24 @@ class CsvFormat(CandidateFormat):
         whole = chunks(source)
         first = next(whole)
         check_utf8(first, source.name, 1)
-        header, lines = self._header(first, source.name)
-        columns = _Header(header, source.name, {*RESERVED, reading.id_column, reading.text_column})
-        reader = Reader(self.delimiter, len(header))
+        names, lines = self._header(first, source.name)
+        header = _Header(names, source.name, {*RESERVED, reading.id_column, reading.text_column})
         # What is left of the first chunk, and of the file.
-        rest = chain([_after(first, lines)], whole)
-        line = lines + 1
-        for chunk in rest:
-            if line > lines + 1:
-                check_utf8(chunk, source.name, line)
-            if library() is None or not is_well_formed(chunk, self.delimiter.encode()):
-                yield from self._slowly(chain([chunk], rest), columns, line)
+        rest = numbered(chain([_after(first, lines)], whole), lines + 1)
+        reader = header.reader(self.delimiter)
+        begin = next(rest)
+        parsed = reader.read(begin)
+        if parsed is not None:  # the others will have numbers where the first has
+            reader = replace(reader, numeric=parsed.numeric())
+        results = chain([(begin, parsed)], ahead(reader.read, rest))
+        for chunk, columns in results:
+            if columns is None:
+                # Where a quote is out of place, a chunk may end anywhere in a row.
+                data = chain([chunk.data], (other.data for other, _ in results))
+                yield from self._slowly(data, header, chunk.first_line)
                 return
-            found = reader.columns(chunk) if chunk else []
-            if found is None:
-                yield from self._slowly(iter([chunk]), columns, line)
-            elif found:
-                batch = Batch(columns.of(found), line)
-                reader.numeric = columns.numeric(batch.columns)
-                yield batch
-            line += chunk.count(b"\n")
+            if len(columns.lines):
+                yield header.batch(columns)
 
     def _header(self, chunk: bytes, path: str) -> tuple[list[str], int]:
         """Return the names of columns, and how many lines they take."""
@@ -111,28 +111,28 @@ class CsvFormat(CandidateFormat):
             raise FormatError(path, 1, f"two columns are called '{twice}'", "rename one")
         return header, reader.line_num
 
-    def _slowly(self, parts: Iterator[bytes], columns: _Header, start: int) -> Iterator[Batch]:
+    def _slowly(self, parts: Iterator[bytes], header: _Header, start: int) -> Iterator[Batch]:
         """Read rows with Python's reader, from a line on."""
-        path, width = columns.path, len(columns.names)
+        path, width = header.path, len(header.names)
         reader = csv.reader(_lines(parts, path, start), delimiter=self.delimiter, strict=True)
         before = start - 1
         try:
             rows: list[list[str]] = []
-            first = line = start
+            lines: list[int] = []
+            line = start
             for row in reader:
                 if row and len(row) != width:
                     problem = f"there are {len(row)} cells and the header has {width}"
                     raise FormatError(path, line, problem, "give one a column")
-                # Errors name a row's first line; rows over several lines begin a new batch.
-                if len(rows) >= ROWS or (rows and line != first + len(rows)):
-                    yield Batch(columns.of(list(zip(*rows, strict=True))), first)
-                    rows = []
+                if len(rows) >= ROWS:
+                    yield header.rows(rows, lines)
+                    rows, lines = [], []
                 if row:
-                    first = first if rows else line
                     rows.append(row)
+                    lines.append(line)  # its first
                 line = before + reader.line_num + 1
             if rows:
-                yield Batch(columns.of(list(zip(*rows, strict=True))), first)
+                yield header.rows(rows, lines)
         except csv.Error as error:
             problem = f"this is no table ({error})"
             raise FormatError(path, before + reader.line_num, problem, "repair the row") from None
@@ -163,48 +163,32 @@ class TsvFormat(CsvFormat):
     delimiter = "\t"
 
 
-@dataclass
-class _Cells:
-    """One column's cells as text."""
-
-    cells: tuple[str, ...]
-
-    def column(self, name: str, texts: Set[str]) -> Column:
-        """Return numbers where all cells are, texts otherwise, and for names that are of texts."""
-        if name in texts or is_reference(name):
-            return list(self.cells)
-        values = _values(self.cells)
-        if values is not None:
-            return Numbers(values)
-        missing = np.array([not c.strip() for c in self.cells])
-        values = _values([c if c.strip() else "0" for c in self.cells])
-        if values is None:
-            values = _truths(self.cells)
-        if values is not None:
-            return Numbers(values, missing if missing.any() else None)
-        return [c if c.strip() else None for c in self.cells]
-
-
-def _values(cells: Sequence[str]) -> Floats | None:
-    """Return the numbers of cells, NaN and infinities among them; None if one is no number."""
-    whole = "".join(cells)
-    # NumPy also takes 1_0 and digits of other scripts.
-    if whole.isascii() and "_" not in whole:
-        with contextlib.suppress(ValueError):
-            return np.array(cells, np.float64)
-    values = np.empty(len(cells))
-    for k, cell in enumerate(cells):
-        values[k] = float_or_nan(cell.strip().encode())
-        if math.isnan(values[k]):
-            return None
-    return values
+def _column(name: str, cells: Spans | Sequence[str], texts: Set[str]) -> Column:
+    """Return numbers where all cells are, texts otherwise, and for names that are of texts."""
+    if name in texts or is_reference(name):
+        return cells
+    if isinstance(cells, Spans):
+        empty = cells.is_empty()
+        if not (cells.may_be_values(INITIALS) | empty).all():
+            return replace(cells, missing=empty)
+    texts_or_empty = [cell or "" for cell in cells]
+    values = values_of(texts_or_empty)
+    if values is not None:
+        return Numbers(values)
+    missing = np.array([not cell.strip() for cell in texts_or_empty])
+    values = values_of([cell if cell.strip() else "0" for cell in texts_or_empty])
+    if values is None:
+        values = _truths(texts_or_empty)
+    if values is not None:
+        return Numbers(values, missing if missing.any() else None)
+    return [cell if cell.strip() else None for cell in texts_or_empty]
 
 
 def _truths(cells: Sequence[str]) -> Floats | None:
     """Return 1 for true and 0 for false and nothing; None if a cell is anything else."""
     known = {"true": 1.0, "false": 0.0, "": 0.0}
-    found = [known.get(cell.strip().lower()) for cell in cells]
-    return None if None in found else np.array(found, np.float64)
+    truths = [known.get(cell.strip().lower()) for cell in cells]
+    return None if None in truths else np.array(truths, np.float64)
 
 
 @dataclass
@@ -215,28 +199,43 @@ class _Header:
     path: str
     texts: Set[str]
 
-    def of(self, found: Sequence[Cells]) -> dict[str, Column]:
+    def reader(self, delimiter: str) -> Reader:
+        """Return the quick reader, to which all columns are numbers that may be."""
+        numeric = frozenset(
+            k
+            for k, name in enumerate(self.names)
+            if name and name not in self.texts and not is_reference(name)
+        )
+        return Reader(self.path, delimiter, len(self.names), numeric)
+
+    def batch(self, parsed: ChunkColumns) -> Batch:
+        """Return what the quick reader has found."""
+        columns = self.of(parsed.columns)
+        return Batch(columns, int(parsed.lines[0]), lines=parsed.lines)
+
+    def rows(self, rows: list[list[str]], lines: list[int]) -> Batch:
+        """Return what Python's reader has found."""
+        columns = self.of(list(zip(*rows, strict=True)))
+        return Batch(columns, lines[0], lines=np.array(lines, np.int64))
+
+    def of(self, cell_columns: Sequence[Numbers | Spans | tuple[str, ...]]) -> dict[str, Column]:
         """Return columns by name."""
         columns: dict[str, Column] = {}
-        for k, cells in enumerate(found):
+        for k, cells in enumerate(cell_columns):
             name = self.names[k]
             if isinstance(cells, Numbers):
                 columns[name] = cells
             elif name:
-                columns[name] = _Cells(cells).column(name, self.texts)
-            elif k == 0 and all(cell.isdigit() for cell in cells):
-                columns[INDEX] = _Cells(cells).column(INDEX, self.texts)
-            elif any(cell.strip() for cell in cells):  # a comma too many at line ends is not
+                columns[name] = _column(name, cells, self.texts)
+            elif k == 0 and all((cell or "").isdigit() for cell in cells):
+                columns[INDEX] = _column(INDEX, cells, self.texts)
+            elif any(
+                (cell or "").strip() for cell in cells
+            ):  # a comma too many at line ends is not
                 problem = f"column {k + 1} has no name"
                 remedy = "name it, or leave out a frame's index"
                 raise FormatError(self.path, 1, problem, remedy)
         return columns
-
-    def numeric(self, columns: Mapping[str, Column]) -> set[int]:
-        """Return the places of columns of numbers."""
-        return {
-            k for k, name in enumerate(self.names) if name and isinstance(columns[name], Numbers)
-        }
 
 
 def _after(chunk: bytes, lines: int) -> bytes:

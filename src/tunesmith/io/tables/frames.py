@@ -58,25 +58,25 @@ def from_frame(
     if twice:
         raise TunesmithError(f"frame: two columns are called '{twice[0]}'; rename one")
     try:
-        given = {str(name): frame[name] for name in names}
+        values_by_name = {str(name): frame[name] for name in names}
     except TypeError:  # such as a frame that is not computed yet
         raise TunesmithError(
             f"a {type(frame).__name__} gives no columns by their names; collect it first"
         ) from None
-    held = {name: _column(name, values, "frame") for name, values in given.items()}
-    lengths = {name: _length(column) for name, column in held.items()}
+    table = {name: _column(name, values, "frame") for name, values in values_by_name.items()}
+    lengths = {name: _length(column) for name, column in table.items()}
     for name, length in lengths.items():
         if length != lengths[str(names[0])]:
             problem = f"'{name}' has {length} rows and '{names[0]}' {lengths[str(names[0])]}"
             raise TunesmithError(f"frame: {problem}; give all columns one length")
-    for name, column in held.items():
+    for name, column in table.items():
         _check_empty(name, column, "frame")
     options = reading or Reading()
     if (group, text) != ("id", "text"):
         options = replace(options, id_column=group, text_column=text)
-    _check_has_columns(held, options, text)
+    _check_has_columns(table, options, text)
     collector = Collector(options, keep_rows=True)
-    add_batches([Batch(held, 0)] if held else [], "frame", collector)
+    add_batches([Batch(table, 0)] if table else [], "frame", collector)
     return with_columns(collector.finish(), columns)
 
 
@@ -84,7 +84,7 @@ def _names_of(frame: Any) -> list[Any]:
     """Return the names of the columns of whatever holds some."""
     named = getattr(frame, "column_names", None)
     if isinstance(named, Mapping) or (
-        isinstance(frame, Mapping) and any(hasattr(one, "column_names") for one in frame.values())
+        isinstance(frame, Mapping) and any(hasattr(part, "column_names") for part in frame.values())
     ):
         splits = ", ".join(map(str, frame))
         raise TunesmithError(f"these are several data sets ({splits}); give one of them")
@@ -116,56 +116,56 @@ def from_arrays(
         External scores by name, to tune for with ``column:NAME``.
     """
     by_name = {"features": features, "references": references, "columns": columns}
-    for what, given in by_name.items():
-        if given is not None and not isinstance(given, Mapping):
-            raise TunesmithError(f"'{what}' is a {type(given).__name__}; give a dictionary")
-    held = {"id": _column("id", groups, "arrays")}
+    for argument, value in by_name.items():
+        if value is not None and not isinstance(value, Mapping):
+            raise TunesmithError(f"'{argument}' is a {type(value).__name__}; give a dictionary")
+    table = {"id": _column("id", groups, "arrays")}
     if texts is not None:
-        held["text"] = _column("text", texts, "arrays")
+        table["text"] = _column("text", texts, "arrays")
     for prefix, several in (("features.", features), ("metrics.", columns or {})):
         for name, values in several.items():
             column = _column(f"{prefix}{name}", values, "arrays")
             _check_empty(f"{prefix}{name}", column, "arrays")
             if not isinstance(column, Numbers) and len(column):
                 raise TunesmithError(f"'{name}' holds texts; give numbers")
-            held[f"{prefix}{name}"] = column
-    for name, column in held.items():
-        if _length(column) != _length(held["id"]):
+            table[f"{prefix}{name}"] = column
+    for name, column in table.items():
+        if _length(column) != _length(table["id"]):
             shown = name.partition(".")[2] or name
             raise TunesmithError(
                 f"'{shown}' has not one value for each candidate; check its length"
             )
     collector = Collector(keep_rows=True)
-    add_batches([Batch(held, 0)], "arrays", collector)
+    add_batches([Batch(table, 0)], "arrays", collector)
     for group, lines in (references or {}).items():
         clean = _checked_references(group, lines)
         tokens = tokenize("\n".join([*clean, ""]).encode(), collector.vocabulary)
-        found = [tokens[r] for r in range(len(clean))]
-        collector.add_references(group_id(group), found, "references")
+        tokens_of_lines = [tokens[r] for r in range(len(clean))]
+        collector.add_references(group_id(group), tokens_of_lines, "references")
     return collector.finish()
 
 
 def _checked_references(group: GroupId, lines: object) -> list[str]:
     if isinstance(lines, str) or not isinstance(lines, Iterable):
         raise TunesmithError(f"the references of group '{group}' are no list; give a list of texts")
-    found = list(lines)
-    if not found:
+    references = list(lines)
+    if not references:
         raise TunesmithError(f"group '{group}' has an empty list of references; give one at least")
-    for line in found:
+    for line in references:
         if not isinstance(line, str) or "\0" in line or not is_unicode(line):
             raise TunesmithError(f"a reference of group '{group}' is no valid text; give texts")
-    return [line.replace("\n", " ") for line in found]
+    return [line.replace("\n", " ") for line in references]
 
 
 def _length(column: Column) -> int:
     return len(column.values if isinstance(column, Numbers) else column)
 
 
-def _check_has_columns(held: Mapping[str, Column], options: Reading, text: str) -> None:
+def _check_has_columns(table: Mapping[str, Column], options: Reading, text: str) -> None:
     """Raise an error if a column that is named is not there."""
     for option, name in {"group": options.id_column, "text": options.text_column}.items():
-        if name not in held and not (option == "text" and text == "text"):
-            known = ", ".join(list(held)[:5])
+        if name not in table and not (option == "text" and text == "text"):
+            known = ", ".join(list(table)[:5])
             problem = f"there is no column '{name}' (the first are {known})"
             raise TunesmithError(f"frame: {problem}; name it with {option}=")
 
@@ -184,16 +184,16 @@ def _column(name: str, values: Any, where: str) -> Column:
     if name == REFERENCES:
         return [_texts_of(cell) for cell in array.tolist()]
     if array.dtype.kind in "fb" or (array.dtype.kind in "iu" and _is_small(array)):
-        found = array.astype(np.float64)
-        gaps = np.isnan(found)
-        return Numbers(found, gaps if gaps.any() else None)
+        floats = array.astype(np.float64)
+        gaps = np.isnan(floats)
+        return Numbers(floats, gaps if gaps.any() else None)
     cells: list[Any] = array.tolist()
     if all(type(cell) is str for cell in cells):
         return cells
     missing = np.array([_is_missing(cell) for cell in cells], np.bool_)
-    given = [cell for cell, gap in zip(cells, missing, strict=True) if not gap]
-    if given and all(isinstance(c, int | float | Decimal) for c in given):
-        if name == "id" and all(isinstance(c, int) for c in given):
+    present = [cell for cell, gap in zip(cells, missing, strict=True) if not gap]
+    if present and all(isinstance(c, int | float | Decimal) for c in present):
+        if name == "id" and all(isinstance(c, int) for c in present):
             return [None if gap else int(c) for c, gap in zip(cells, missing, strict=True)]
         return Numbers(_exact(name, cells, missing, where), missing if missing.any() else None)
     for row, cell in enumerate(cells):
@@ -203,9 +203,9 @@ def _column(name: str, values: Any, where: str) -> Column:
     return [None if gap else str(c) for c, gap in zip(cells, missing, strict=True)]
 
 
-def _one_dimensional(name: str, given: Any, where: str) -> NDArray[Any]:
+def _one_dimensional(name: str, column: Any, where: str) -> NDArray[Any]:
     """Return values as an array, of objects where they are not all of one kind."""
-    values: Any = given
+    values: Any = column
     if hasattr(values, "to_pylist"):  # Arrow
         values = values.to_pylist()
     elif callable(getattr(values, "null_count", None)) and values.null_count():
@@ -220,8 +220,8 @@ def _one_dimensional(name: str, given: Any, where: str) -> NDArray[Any]:
         raise TunesmithError(
             f"{where}: '{name}' has {values.ndim} dimensions; give one number or text per row"
         )
-    found: NDArray[Any] = values
-    return found
+    array: NDArray[Any] = values
+    return array
 
 
 def _is_small(whole: NDArray[Any]) -> bool:

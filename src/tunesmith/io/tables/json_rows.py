@@ -31,8 +31,11 @@ from tunesmith.io.tables.base import (
     is_reference,
     is_unicode,
 )
-from tunesmith.io.text.json_lines import NumberedObject
+from tunesmith.io.tables.json_cells import Cells, cells_of
+from tunesmith.io.text.json_kernels import FlatObjects, flat_objects
+from tunesmith.io.text.json_lines import LineBlock, NumberedObject
 from tunesmith.io.text.numbers import float_or_nan
+from tunesmith.parallel.local import ahead
 
 #: Rows of one batch.
 ROWS = 1 << 14
@@ -54,10 +57,21 @@ class Absent:
 ABSENT = Absent()
 
 
-def add_rows(objects: Iterable[NumberedObject], path: str, collector: Collector) -> None:
+class LeftOut:
+    """What stands for a column of texts without a meaning."""
+
+
+LEFT_OUT = LeftOut()
+
+
+def _flat_objects(lines: LineBlock) -> FlatObjects | None:
+    return flat_objects(lines.data, lines.first)
+
+
+def add_rows(lines: Iterable[LineBlock], path: str, collector: Collector) -> None:
     """Add candidates to a collector, one for each object."""
     table = _Table(path, collector.reading)
-    add_batches(table.batches(objects), path, collector)
+    add_batches(table.batches(lines), path, collector)
     table.check_texts()
     collector.left_out.update(dict.fromkeys(table.number_texts))
 
@@ -81,7 +95,53 @@ class _Table:
     def _error(self, line: int, problem: str, remedy: str) -> FormatError:
         return FormatError(self.path, line, problem, remedy)
 
-    def batches(self, objects: Iterable[NumberedObject]) -> Iterator[Batch]:
+    def batches(self, lines: Iterable[LineBlock]) -> Iterator[Batch]:
+        """Yield rows as columns: those of kernels where rows are alike, and else of Python."""
+        for some, flat in ahead(_flat_objects, lines):
+            batch = None if flat is None or self.has_lists else self._quickly(flat)
+            if batch is None:
+                yield from self._slowly(some.objects())
+            else:
+                self.has_lists = False
+                yield batch
+
+    def _quickly(self, flat: FlatObjects) -> Batch | None:
+        """Return rows as columns, where all give the same names and kinds of values as before."""
+        if self.has_lists is None:  # what the first rows are, Python says
+            return None
+        rows = len(flat.lines)
+        cells = cells_of(flat)
+        names = list(self._meant(dict.fromkeys(flat.names)))
+        metrics = {name for name in names if name.startswith(METRIC)}
+        if not rows or cells is None or self.reading.id_column not in cells:
+            return None
+        if metrics != set(self.metrics or ()):
+            return None
+        columns: dict[str, Column] = {}
+        for name in names:
+            column = self._quick_column(name, cells[name])
+            if column is None:
+                return None
+            if not isinstance(column, LeftOut):
+                columns[name] = column
+        return Batch(columns, int(flat.lines[0]), lines=flat.lines)
+
+    def _quick_column(self, name: str, cells: Cells) -> Column | LeftOut | None:
+        """Return one column; None if it is not what it was before."""
+        if name == self.reading.id_column:
+            # What escapes may stand for, such as NUL, Python checks.
+            return cells.whole() or (None if cells.has_escapes() else cells.texts())
+        if name == self.reading.text_column or name in RESERVED or is_reference(name):
+            return cells.texts() if name != REFERENCES else None
+        if self.features.get(name.removeprefix(FEATURE), name) != name:
+            return None
+        known = self.kinds.get(name)
+        if known == KINDS[str] and name in self.number_texts:
+            is_text = self.number_texts[name] is None and cells.texts() is not None
+            return LEFT_OUT if is_text else None
+        return cells.numbers() if known == KINDS[float] else None
+
+    def _slowly(self, objects: Iterable[NumberedObject]) -> Iterator[Batch]:
         """Yield rows as columns. Empty lines begin a new batch, whose rows are numbered on."""
         rows: list[Row] = []
         names: dict[str, None] = {}
@@ -98,18 +158,18 @@ class _Table:
                 problem = f"there is no '{self.reading.id_column}' (the first names are {known})"
                 remedy = "name the candidate's group in it, or say what it is called: --id-column"
                 raise self._error(line, problem, remedy)
-            meant = self._meant(row)
-            is_list = isinstance(meant.get(self.reading.text_column), list)
+            selected = self._meant(row)
+            is_list = isinstance(selected.get(self.reading.text_column), list)
             if self.has_lists is None:
                 self.has_lists = is_list
             if self.has_lists:
                 if not is_list:
                     problem = f"'{self.reading.text_column}' is no list, as it is before"
                     raise self._error(line, problem, "give lists alone, or texts alone")
-                several = self._several(meant, line)
+                several = self._several(selected, line)
                 yield self._batch(several, dict.fromkeys(several[0]), line, one_line=True)
                 continue
-            rows.append(meant)
+            rows.append(selected)
             names.update(dict.fromkeys(rows[-1]))
         if rows:
             yield self._batch(rows, names, first)
@@ -223,8 +283,8 @@ class _Table:
         if isinstance(cell, float | bool):
             problem = f"the id is {_shown(cell)}"
             raise self._error(line, problem, "give a whole number or a text")
-        held: int | str | None = cell
-        return held
+        value: int | str | None = cell
+        return value
 
     def _numbers(
         self, name: str, cells: list[Any], types: set[type], first: int, absent: Flags | None
@@ -252,8 +312,8 @@ class _Table:
 
     def _check_kinds(self, name: str, cells: list[Any], kinds: set[str], first: int) -> None:
         """Raise an error if the values of a name are not all of one kind."""
-        given = (cell for cell in cells if cell is not None)
-        known = self.kinds.setdefault(name, KINDS[type(next(given))])
+        present = (cell for cell in cells if cell is not None)
+        known = self.kinds.setdefault(name, KINDS[type(next(present))])
         if name.startswith((METRIC, FEATURE)) and known == KINDS[str]:
             row = next(r for r, cell in enumerate(cells) if isinstance(cell, str))
             problem = f"'{name}' is {_shown(cells[row])}, not a number"

@@ -57,16 +57,16 @@ def _plain(name: str) -> str:
 
 def add_details(file: OpenFile, collector: Collector) -> None:
     """Add the answers of a file that is open to a collector."""
-    for row, found in enumerate(_rows(file)):
+    for row, record in enumerate(_rows(file)):
         place = file.name, row + 1
-        doc, response = (Values(found[part], place, REMEDY) for part in (DOC, RESPONSE))
-        given = doc.found.get("id")
-        group = row if given in (None, "") else group_id(given)
+        doc, response = (Values(record[part], place, REMEDY) for part in (DOC, RESPONSE))
+        doc_id = doc.record.get("id")
+        group = row if doc_id in (None, "") else group_id(doc_id)
         if texts := response.texts("text"):
             _add_texts(group, texts, doc, response, collector)
         else:
             _add_choices(group, doc, response, collector)
-        query = doc.found.get("query")
+        query = doc.record.get("query")
         if isinstance(query, str):
             collector.add_source(group, query)
 
@@ -74,7 +74,7 @@ def add_details(file: OpenFile, collector: Collector) -> None:
 def _rows(file: OpenFile) -> Iterator[dict[str, Any]]:
     """Yield the parts of each row as objects."""
     names = {_plain(name): name for name in file.schema.names}
-    wanted = [
+    columns = [
         f"{names[part]}.{key}"
         for part, keys in PARTS.items()
         for key in keys
@@ -83,17 +83,17 @@ def _rows(file: OpenFile) -> Iterator[dict[str, Any]]:
     file.room.check(8 * sum(column.values for column in file.pages.values()))
     longest = max((column.largest for column in file.pages.values()), default=1)
     at_once = max(1, min(1 << 10, RATIO_FROM // max(longest, 1)))
-    for batch in file.file.iter_batches(at_once, columns=wanted):
+    for batch in file.file.iter_batches(at_once, columns=columns):
         batch.validate(full=True)
         file.room.take(sum(room_of(column) for column in batch.columns))
-        for found in batch.to_pylist():
-            yield {part: found[name] or {} for part, name in names.items() if part in PARTS}
+        for row in batch.to_pylist():
+            yield {part: row[name] or {} for part, name in names.items() if part in PARTS}
 
 
 def _add_texts(
     group: GroupId, texts: list[str], doc: Values, response: Values, collector: Collector
 ) -> None:
-    logprobs = response.found.get("logprobs") or []
+    logprobs = response.record.get("logprobs") or []
     # Some models give one of each token instead.
     scores = response.numbers("logprobs") if len(logprobs) == len(texts) else []
     tokens = response.lists("output_tokens")
@@ -112,7 +112,7 @@ def _add_choices(group: GroupId, doc: Values, response: Values, collector: Colle
     choices = doc.texts("choices")
     if not choices:
         raise doc.error("there are neither answers nor choices")
-    lists = {name: response.numbers(name) for name in LISTS if response.found.get(name)}
+    lists = {name: response.numbers(name) for name in LISTS if response.record.get(name)}
     for name, values in lists.items():
         if len(values) != len(choices):
             raise doc.error(f"'{name}' has {len(values)} values and 'choices' {len(choices)}")
@@ -128,6 +128,6 @@ def _add_choices(group: GroupId, doc: Values, response: Values, collector: Colle
 
 def _right(doc: Values) -> list[int]:
     """Return which choices are right."""
-    given = doc.found.get("gold_index")
-    several = given if isinstance(given, list) else [given]
+    index = doc.record.get("gold_index")
+    several = index if isinstance(index, list) else [index]
     return [k for k in several if isinstance(k, int)]

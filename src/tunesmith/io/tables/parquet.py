@@ -106,40 +106,42 @@ def _batches(file: OpenFile, text: str) -> Iterator[Batch]:
     pages, room = file.pages, file.room
     check_schema(file.schema, file.name)
     kinds = {field.name: field.type for field in file.schema}
-    wanted = [column for column, kind in kinds.items() if is_flat(kind)]
+    columns = [column for column, kind in kinds.items() if is_flat(kind)]
     has_lists = text != "text" and is_list(kinds.get(text, pa.null()))
     if has_lists:
-        wanted += [column for column, kind in kinds.items() if is_list(kind)]
+        columns += [column for column, kind in kinds.items() if is_list(kind)]
         room.check(8 * sum(p.values for p in pages.values()))
     if is_list_of_texts(kinds.get(REFERENCES, pa.null())):
-        wanted.append(REFERENCES)
-        held = [p.values for path, p in pages.items() if path.startswith(f"{REFERENCES}.")]
-        room.check(8 * sum(held))
+        columns.append(REFERENCES)
+        list_sizes = [p.values for path, p in pages.items() if path.startswith(f"{REFERENCES}.")]
+        room.check(8 * sum(list_sizes))
     row = 1
-    few = file.file.iter_batches(_rows_at_once(pages, kinds), columns=wanted)
+    few = file.file.iter_batches(_rows_at_once(pages, kinds), columns=columns)
     for read in _joined(few, pa):
         batch = one_a_row(read, text) if has_lists else read
         if has_lists:
             kinds = {field.name: field.type for field in batch.schema}
             room.check_rows(batch.num_rows, 1)
-        found = arrow_columns(batch, room, row).columns
-        cells = {key: found.get(key, [str(kind)] * batch.num_rows) for key, kind in kinds.items()}
+        cells_read = arrow_columns(batch, room, row).columns
+        cells = {
+            key: cells_read.get(key, [str(kind)] * batch.num_rows) for key, kind in kinds.items()
+        }
         yield Batch(cells, row)
         row += read.num_rows
 
 
 def _joined(batches: Iterator[Any], pa: Any) -> Iterator[Any]:
     """Join small batches, as long as they take little room."""
-    held: list[Any] = []
+    waiting: list[Any] = []
     rows = size = 0
     for batch in batches:
-        held.append(batch)
+        waiting.append(batch)
         rows, size = rows + batch.num_rows, size + batch.nbytes
         if rows >= ROWS or size >= RATIO_FROM:
-            yield pa.concat_batches(held) if len(held) > 1 else batch
-            held, rows, size = [], 0, 0
-    if held:
-        yield pa.concat_batches(held)
+            yield pa.concat_batches(waiting) if len(waiting) > 1 else batch
+            waiting, rows, size = [], 0, 0
+    if waiting:
+        yield pa.concat_batches(waiting)
 
 
 def _rows_at_once(pages: dict[str, Pages], kinds: dict[str, Any]) -> int:

@@ -74,7 +74,7 @@ def pages_of(data: memoryview) -> dict[str, Pages]:
     if len(data) < size + FOOTER_END + len(MAGIC):
         raise ValueError("the footer is cut off")
     footer = Struct(data, len(data) - FOOTER_END - size)
-    found: dict[str, Pages] = {}
+    pages: dict[str, Pages] = {}
     for group in footer.structs(ROW_GROUPS):
         for chunk in group.structs(COLUMNS):
             column = chunk.struct(CHUNK_METADATA)
@@ -83,8 +83,8 @@ def pages_of(data: memoryview) -> dict[str, Pages]:
             if 0 < dictionary < first:
                 first = dictionary
             last = first + column.number(TOTAL_COMPRESSED)
-            _walk(data, first, last, found.setdefault(path, Pages()))
-    return found
+            _walk(data, first, last, pages.setdefault(path, Pages()))
+    return pages
 
 
 def _walk(data: memoryview, at: int, end: int, pages: Pages) -> None:
@@ -130,31 +130,33 @@ class Struct:
 
     def number(self, key: int, default: int | None = None) -> int:
         """Return a whole number."""
-        found = self.fields.get(key, default)
-        if not isinstance(found, int):
+        value = self.fields.get(key, default)
+        if not isinstance(value, int):
             raise ValueError("its metadata lack a number")
-        return found
+        return value
 
     def struct(self, key: int) -> Struct:
         """Return a struct within this one."""
-        found = self.fields[key]
-        if not isinstance(found, Struct):
+        value = self.fields[key]
+        if not isinstance(value, Struct):
             raise ValueError("its metadata lack a part")
-        return found
+        return value
 
     def texts(self, key: int) -> list[str]:
         """Return a list of texts."""
-        found = self.fields[key]
-        if not isinstance(found, list) or not all(isinstance(one, memoryview) for one in found):
+        texts = self.fields[key]
+        if not isinstance(texts, list) or not all(isinstance(text, memoryview) for text in texts):
             raise ValueError("its metadata lack a list")
-        return [bytes(one).decode() for one in found]
+        return [bytes(text).decode() for text in texts]
 
     def structs(self, key: int) -> list[Struct]:
         """Return a list of structs."""
-        found = self.fields.get(key, [])
-        if not isinstance(found, list) or not all(isinstance(one, Struct) for one in found):
+        structs = self.fields.get(key, [])
+        if not isinstance(structs, list) or not all(
+            isinstance(element, Struct) for element in structs
+        ):
             raise ValueError("its metadata lack a list")
-        return found
+        return structs
 
     def _value(self, kind: int, depth: int) -> Any:
         if depth > DEEPEST:
@@ -192,17 +194,17 @@ class Struct:
         return self.data[first : self.end]
 
     def _byte(self) -> int:
-        found = self.data[self.end]
+        value = self.data[self.end]
         self.end += 1
-        return int(found)
+        return int(value)
 
     def _varint(self) -> int:
-        found = shift = 0
+        value = shift = 0
         while True:
             byte = self._byte()
-            found |= (byte & 127) << shift
+            value |= (byte & 127) << shift
             if byte < 128:
-                return found
+                return value
             shift += 7
             if shift > 63:
                 raise ValueError("its metadata are damaged")

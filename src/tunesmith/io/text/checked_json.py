@@ -22,16 +22,16 @@ def loads(data: bytes) -> Any:
         too deeply.
     """
     try:
-        found = json.loads(data, parse_constant=_no_number, parse_float=_finite, parse_int=_whole)
+        value = json.loads(data, parse_constant=_no_number, parse_float=_finite, parse_int=_whole)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    _check_depth(found, DEEPEST)
+    _check_depth(value, DEEPEST)
     if b"\\ud" in data.lower():  # a half of a character, perhaps
         try:
-            json.dumps(found, ensure_ascii=False).encode()
+            json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
             raise ValueError("a text in it is no Unicode") from None
-    return found
+    return value
 
 
 def _no_number(text: str) -> float:
@@ -56,6 +56,6 @@ def _check_depth(value: Any, left: int) -> None:
         return
     if left == 0:
         raise ValueError("it is nested too deeply")
-    for one in value.values() if isinstance(value, dict) else value:
-        if isinstance(one, dict | list):
-            _check_depth(one, left - 1)
+    for inner in value.values() if isinstance(value, dict) else value:
+        if isinstance(inner, dict | list):
+            _check_depth(inner, left - 1)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from tunesmith.errors import FormatError
@@ -15,6 +17,8 @@ from tunesmith.io.text.utf8 import check_utf8
 NumberedObject = tuple[int, dict[str, Any]]
 
 
+#: Bytes of lines that are read at a time, about.
+SIZE = 1 << 22
 #: What seems to be a key, in an object that is cut off.
 _KEY = re.compile(rb'"(\w+)"\s*:')
 
@@ -25,37 +29,71 @@ class RepeatedKeyError(ValueError):
 
 def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Make an object of its keys and values, none of which may come again."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for k, key in enumerate(keys) if key in keys[:k])
         raise RepeatedKeyError(f"'{twice}' is given twice")
-    return found
+    return entries
+
+
+@dataclass(frozen=True)
+class LineBlock:
+    """Some lines of a file, whole ones.
+
+    Attributes
+    ----------
+    data
+        UTF-8.
+    path
+        The file.
+    first
+        The number of the first line.
+    """
+
+    data: bytes
+    path: str
+    first: int
+
+    def objects(self) -> Iterator[NumberedObject]:
+        """Yield the object of each line that is not empty."""
+        decode = json.JSONDecoder(object_pairs_hook=distinct).decode
+        for number, line in enumerate(self.data.splitlines(), self.first):
+            if not line.strip():
+                continue
+            try:
+                record = decode(line.decode())
+            except RepeatedKeyError as error:
+                raise FormatError(self.path, number, str(error), "give it once") from None
+            except (ValueError, RecursionError) as error:
+                problem = f"this is not JSON ({error})"
+                raise FormatError(self.path, number, problem, "write one object per line") from None
+            if not isinstance(record, dict):
+                problem = "this is not a JSON object"
+                raise FormatError(self.path, number, problem, "write one object per line")
+            yield number, record
+
+
+def json_lines(source: Source) -> Iterator[LineBlock]:
+    """Yield the lines of a file, some megabytes at a time."""
+    number = 1
+    blocks: list[bytes] = []
+    size = 0
+    for block in itertools.chain(source.blocks(), [b""]):
+        blocks.append(block)
+        size += len(block)
+        if size >= SIZE or (size and not block):
+            data = b"".join(blocks)
+            check_utf8(data, source.name, number)
+            yield LineBlock(data, source.name, number)
+            number += len(data.splitlines())
+            blocks, size = [], 0
 
 
 def json_objects(source: Source) -> Iterator[NumberedObject]:
     """Yield the object of each line that is not empty."""
-    decode = json.JSONDecoder(object_pairs_hook=distinct).decode
-    number = 0
-    for block in source.blocks():
-        check_utf8(block, source.name, number + 1)
-        for line in block.splitlines():
-            number += 1
-            if not line.strip():
-                continue
-            try:
-                found = decode(line.decode())
-            except RepeatedKeyError as error:
-                raise FormatError(source.name, number, str(error), "give it once") from None
-            except (ValueError, RecursionError) as error:
-                problem = f"this is not JSON ({error})"
-                raise FormatError(
-                    source.name, number, problem, "write one object per line"
-                ) from None
-            if not isinstance(found, dict):
-                problem = "this is not a JSON object"
-                raise FormatError(source.name, number, problem, "write one object per line")
-            yield number, found
+    for lines in json_lines(source):
+        yield from lines.objects()
 
 
 def first_keys(head: bytes) -> frozenset[str]:
@@ -64,7 +102,7 @@ def first_keys(head: bytes) -> frozenset[str]:
     if not line.startswith(b"{"):
         return frozenset()
     try:
-        found = json.loads(line)
+        keys = json.loads(line)
     except (ValueError, RecursionError):
         return frozenset(key.decode() for key in _KEY.findall(line))
-    return frozenset(found)
+    return frozenset(keys)

@@ -81,8 +81,8 @@ def parse_decimal(data: Bytes, lo: int, hi: int) -> Number:
 
 
 @kernel
-def parse_plain(data: Bytes, i: int) -> tuple[Number, Number]:
-    """Parse a plain number that begins at i and ends at white space, in one pass.
+def parse_plain(data: Bytes, i: int, stop: int) -> tuple[Number, Number]:
+    """Parse a plain number that begins at i and ends at white space or at a byte, in one pass.
 
     Returns the number and its end; the end is -1 if the number is not plain: at most 15 digits,
     perhaps with a point and a minus sign.
@@ -106,8 +106,10 @@ def parse_plain(data: Bytes, i: int) -> tuple[Number, Number]:
         i += 1
     if digits == 0 or digits > 15:
         return 0.0, -1
-    if i < n and data[i] != 32 and data[i] != 9 and data[i] != 10 and data[i] != 13:
-        return 0.0, -1
+    if i < n:
+        c = np.int64(data[i])
+        if c not in (stop, 32, 9, 10, 13):
+            return 0.0, -1
     value = float(mantissa)
     if point >= 0:
         value /= _POWERS[i - point - 1]
@@ -128,11 +130,11 @@ def float_or_nan(text: bytes | str) -> float:
     return value + 0.0 if math.isfinite(value) else math.nan
 
 
-def parse_number(text: bytes | str, path: str, line: int, what: str) -> float:
+def parse_number(text: bytes | str, path: str, line: int, quantity: str) -> float:
     """Return the number in ``text``; raise an error if it is not a finite number."""
     value = float_or_nan(text)
     if math.isnan(value):
-        raise number_error(text if isinstance(text, bytes) else text.encode(), path, line, what)
+        raise number_error(text if isinstance(text, bytes) else text.encode(), path, line, quantity)
     return value
 
 
@@ -141,12 +143,12 @@ def shortest(value: float) -> str:
     return repr(float(value)).removesuffix(".0")
 
 
-def number_error(text: bytes, path: str, line: int | None, what: str) -> FormatError:
+def number_error(text: bytes, path: str, line: int | None, quantity: str) -> FormatError:
     """Return the error that says why ``text`` is not accepted as a number."""
     shown = text.decode("utf-8", "replace")
     shown = shown if len(shown) <= SHOWN else f"{shown[:SHOWN]} ..."
     unsigned = text.lstrip(b"+-").lower()
     if _DECIMAL.fullmatch(text) or unsigned in {b"nan", b"inf", b"infinity"}:
-        problem = f"{what} is {shown}, which is not finite"
+        problem = f"{quantity} is {shown}, which is not finite"
         return FormatError(path, line, problem, "give a finite number")
-    return FormatError(path, line, f"{what} is '{shown}', not a number", "give a number")
+    return FormatError(path, line, f"{quantity} is '{shown}', not a number", "give a number")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +17,8 @@ LOOKED_AT, ENOUGH = 300, 20
 #: Texts have at least so many times as many words of their references as of others, and so large
 #: a share of their words more.
 OWN, MARGIN = 1.1, 0.02
+#: References shorter than texts by this factor are answers.
+ANSWERS = 3
 #: The mark of SentencePiece.
 PIECE = "\u2581"
 
@@ -36,8 +38,12 @@ def join_pieces(words: Sequence[str]) -> list[str]:
 
 def without_factors(words: Sequence[str]) -> list[str]:
     """Keep the first factor of each word, and leave out marks of a segmentation."""
-    kept = (word for word in words if not _SEGMENT.fullmatch(word))
-    return [word.partition("|")[0] if _FACTORS.fullmatch(word) else word for word in kept]
+    plain = (word for word in words if not _SEGMENT.fullmatch(word))
+    return [word.partition("|")[0] if _FACTORS.fullmatch(word) else word for word in plain]
+
+
+#: Makes words of what a text has been split into.
+Way = Callable[[Sequence[str]], list[str]]
 
 
 @dataclass(frozen=True)
@@ -63,29 +69,53 @@ KINDS = (
 )
 
 
-def in_words(
-    candidates: CandidateSet, ways: Sequence[Callable[[Sequence[str]], list[str]]]
-) -> CandidateSet:
-    """Return the same candidates with their texts made into words; references stay."""
+#: Parts of words; factors may be meant.
+PIECES = KINDS[:2]
+#: What each way makes words of.
+OF: dict[Way, tuple[_Kind, ...]] = {
+    join_bpe: KINDS[:1],
+    join_pieces: KINDS[1:2],
+    without_factors: KINDS[2:],
+}
+
+
+def in_words(candidates: CandidateSet, ways: Sequence[Way]) -> CandidateSet:
+    """Return the same candidates with their texts made into words.
+
+    References are made into words as well where they are of the same kind, as those that a
+    decoder prints itself; others stay.
+    """
     words = Interner()
-    lines = []
-    for row in range(len(candidates)):
-        text = candidates.text(row).split(" ")
-        for way in ways:
-            text = way(text)
-        lines.append(" ".join(text))
-    texts = tokenize("\n".join([*lines, ""]).encode(), words)
-    held = candidates.references
-    if held is not None:
-        new = tokenize("\n".join([*candidates.vocabulary, ""]).encode(), words).ids
-        held = References(held.group_start, Texts(held.texts.start, new[held.texts.ids]))
+    texts = _in_words((candidates.text(row) for row in range(len(candidates))), ways, words)
+    references = candidates.references
+    if references is not None:
+        every = [t for g in range(candidates.groups) for t in candidates.reference_texts(g)]
+        split = [text.split() for text in every]
+        same = [way for way in ways if any(_share(kind, split) >= kind.least for kind in OF[way])]
+        references = References(references.group_start, _in_words(every, same, words))
     return replace(
         candidates,
         texts=texts,
-        references=held,
+        references=references,
         vocabulary=tuple(words.words()),
         originals=None,
     )
+
+
+def _in_words(texts: Iterable[str], ways: Sequence[Way], words: Interner) -> Texts:
+    lines = []
+    for given in texts:
+        text = given.split(" ")
+        for way in ways:
+            text = way(text)
+        lines.append(" ".join(text))
+    return tokenize("\n".join([*lines, ""]).encode(), words)
+
+
+def _share(kind: _Kind, texts: Sequence[Sequence[str]]) -> float:
+    """Return the share of words that are of a kind."""
+    count = sum(map(len, texts)) or 1
+    return sum(kind.is_one(word) for text in texts for word in text) / count
 
 
 def suspicions(candidates: CandidateSet) -> Iterator[str]:
@@ -97,9 +127,9 @@ def suspicions(candidates: CandidateSet) -> Iterator[str]:
     texts = [candidates.text(int(candidates.start[g])).split() for g in looked_at]
     references = [candidates.reference_texts(g) for g in looked_at]
     first = [of[0].split() if of else [] for of in references]
-    found = [*_of_kinds(texts, first), *_of_kinds(first, texts, "references", "texts")]
-    yield from found
-    if not found and len(looked_at) >= ENOUGH:
+    problems = [*_of_kinds(texts, first), *_of_kinds(first, texts, "references", "texts")]
+    yield from problems
+    if not problems and len(looked_at) >= ENOUGH:
         yield from _of_others(texts, first)
 
 
@@ -109,13 +139,16 @@ def _of_kinds(
     called: str = "texts",
     other: str = "references",
 ) -> Iterator[str]:
-    count = sum(map(len, texts)) or 1
-    other_count = sum(map(len, others)) or 1
     for kind in KINDS:
-        share = sum(kind.is_one(word) for text in texts for word in text) / count
+        share = _share(kind, texts)
         if share < kind.least:
             continue
-        elsewhere = sum(kind.is_one(word) for text in others for word in text) / other_count
+        elsewhere = _share(kind, others)
+        if elsewhere >= kind.least and called == "texts" and kind in PIECES:
+            yield (
+                f"texts and references have {kind.what}, so that pieces are counted, not words; "
+                f"give {kind.option} to join them in both"
+            )
         if elsewhere < kind.least / 2:
             remedy = f"give {kind.option}" if called == "texts" else f"make words of the {called}"
             yield f"{called} have {kind.what}, and {other} have none ({share:.0%} of all); {remedy}"
@@ -126,34 +159,36 @@ def _of_others(
 ) -> Iterator[str]:
     """Tell references of other sentences: texts have no more words of theirs than of the next."""
     count = len(texts)
+    if ANSWERS * sum(map(len, references)) < sum(map(len, texts)):
+        return  # answers at the end of long texts, not other words for the same
 
     def shared(shift: int) -> float:
         return float(
             np.mean([_overlap(texts[k], references[(k + shift) % count]) for k in range(count)])
         )
 
-    own = shared(0)
+    overlap = shared(0)
     chance = float(np.mean([shared(shift) for shift in (count // 3, count // 2, 2 * count // 3)]))
-    if own >= OWN * chance and own - chance >= MARGIN:
+    if overlap >= OWN * chance and overlap - chance >= MARGIN:
         return
     near = {shift: shared(shift) for shift in (1, -1)}
     best = max(near, key=near.__getitem__)
     lower = [[[w.lower() for w in text] for text in side] for side in (texts, references)]
     lowered = np.mean([_overlap(t, r) for t, r in zip(*lower, strict=True)])
-    if near[best] > 2 * max(own, chance, 0.01):
+    if near[best] > 2 * max(overlap, chance, 0.01):
         where = "after" if best > 0 else "before"
         yield (
             f"texts look like those of the reference lines {where} theirs; check that a line is "
             "missing in neither file"
         )
-    elif lowered > 2 * max(own, 0.01):
+    elif lowered > 2 * max(overlap, 0.01):
         yield (
             "texts and references have hardly a word in common but for upper and lower case; give "
             "--metric with lowercase=true, or make them alike"
         )
     else:
         yield (
-            f"texts have no more words of their references than of others ({own:.0%} and "
+            f"texts have no more words of their references than of others ({overlap:.0%} and "
             f"{chance:.0%}); check that the references are of these sentences, and cut into "
             "words alike"
         )

@@ -115,13 +115,13 @@ def tokenize_kept(texts: Sequence[str], vocabulary: Interner) -> tuple[Texts, di
     whole = "\n".join([*texts, ""])
     if whole.count("\n") == len(texts):
         block = whole.encode()
-        found = tokenize(block, vocabulary)
-        if is_plain(block, found, vocabulary):
-            return found, {}
+        tokens = tokenize(block, vocabulary)
+        if is_plain(block, tokens, vocabulary):
+            return tokens, {}
     else:
         block = "\n".join([text.replace("\n", " ") for text in texts] + [""]).encode()
-        found = tokenize(block, vocabulary)
-    return found, {k: t for k, t in enumerate(texts) if t != " ".join(t.split())}
+        tokens = tokenize(block, vocabulary)
+    return tokens, {k: t for k, t in enumerate(texts) if t != " ".join(t.split())}
 
 
 def is_plain(block: bytes, texts: Texts, vocabulary: Interner) -> bool:

@@ -17,7 +17,7 @@ def check_utf8(block: bytes, name: str, first_line: int) -> None:
 
     NUL is refused too: it has no place in text and shows that a file is UTF-16 or binary.
     """
-    at = _first_error(np.frombuffer(block, np.uint8))
+    at = first_error(np.frombuffer(block, np.uint8))
     if at >= 0:
         line = first_line + block.count(b"\n", 0, at)
         if block[at] == 0:
@@ -27,7 +27,7 @@ def check_utf8(block: bytes, name: str, first_line: int) -> None:
 
 
 @kernel
-def _first_error(data: Bytes) -> int:
+def first_error(data: Bytes) -> int:
     """Return the first byte that does not belong (Unicode standard, table 3-7), or -1."""
     n = data.shape[0]
     i = 0

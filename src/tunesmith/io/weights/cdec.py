@@ -61,14 +61,14 @@ class CdecWeights:
         last = b"\n"
         for line in template.splitlines(keepends=True):
             last = line
-            found = _LINE.fullmatch(line) if is_significant(line) else None
-            if found is None:
+            match = _LINE.fullmatch(line) if is_significant(line) else None
+            if match is None:
                 yield line
                 continue
             name = line.split()[0].decode()
             written.add(name)
-            value = found.group(2).decode() if name not in weights else repr(weights[name])
-            yield found.group(1) + value.encode() + found.group(3)
+            value = match.group(2).decode() if name not in weights else repr(weights[name])
+            yield match.group(1) + value.encode() + match.group(3)
         new = [name for name in weights if name not in written]
         if new and not last.endswith(b"\n"):
             yield b"\n"

@@ -27,14 +27,16 @@ class JsonWeights:
     def read(self, text: bytes, name: str) -> Weights:
         """Take ``weights`` of an object, or the object itself."""
         try:
-            found = json.loads(text, object_pairs_hook=distinct)
+            record = json.loads(text, object_pairs_hook=distinct)
         except RepeatedKeyError as error:
             raise FormatError(name, None, str(error), "give it once") from None
         except (ValueError, RecursionError) as error:
             line = getattr(error, "lineno", None)
-            what = getattr(error, "msg", str(error))
-            raise FormatError(name, line, f"this is not JSON ({what})", "repair it") from None
-        values = found.get("weights", found)
+            description = getattr(error, "msg", str(error))
+            raise FormatError(
+                name, line, f"this is not JSON ({description})", "repair it"
+            ) from None
+        values = record.get("weights", record)
         if not isinstance(values, dict):
             raise FormatError(name, None, "'weights' is no object", 'write {"name": number, ...}')
         for feature, value in values.items():
@@ -49,9 +51,9 @@ class JsonWeights:
 
     def write(self, weights: Weights, template: bytes) -> bytes:
         """Return an object of names and numbers, within the object that was there."""
-        found = json.loads(template) if template.strip() else {}
-        if "weights" in found or not found:
-            found["weights"] = dict(weights)
+        record = json.loads(template) if template.strip() else {}
+        if "weights" in record or not record:
+            record["weights"] = dict(weights)
         else:
-            found = dict(weights)
-        return (json.dumps(found, indent=2) + "\n").encode()
+            record = dict(weights)
+        return (json.dumps(record, indent=2) + "\n").encode()

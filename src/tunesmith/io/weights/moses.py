@@ -70,8 +70,8 @@ class MosesIni:
 
 
 def _is_weight_section(line: bytes) -> bool:
-    found = _SECTION.fullmatch(line)
-    return found is not None and found.group(1) == b"weight"
+    match = _SECTION.fullmatch(line)
+    return match is not None and match.group(1) == b"weight"
 
 
 def _section(lines: list[bytes]) -> tuple[int, int]:
@@ -107,17 +107,17 @@ def _entries(numbered: Iterable[tuple[int, bytes]], path: str) -> Iterator[tuple
 
 
 def _named(entries: Iterable[tuple[str, float]], path: str) -> Weights:
-    held: dict[str, list[float]] = {}
+    by_name: dict[str, list[float]] = {}
     for name, value in entries:
-        held.setdefault(name, []).append(value)
-    found = [
+        by_name.setdefault(name, []).append(value)
+    named = [
         (name if len(values) == 1 else f"{name}_{k}", value)
-        for name, values in held.items()
+        for name, values in by_name.items()
         for k, value in enumerate(values, 1)
     ]
-    weights = dict(found)
-    if len(weights) < len(found):
-        names = [name for name, _ in found]
+    weights = dict(named)
+    if len(weights) < len(named):
+        names = [name for name, _ in named]
         twice = next(name for name in names if names.count(name) > 1)
         raise FormatError(path, None, f"two weights are both called '{twice}'", "rename one")
     return Weights.from_dict(weights)

@@ -89,9 +89,9 @@ def _mapping(text: str, name: str) -> Any:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
-        what = str(getattr(error, "problem", None) or "it cannot be read")
+        problem = str(getattr(error, "problem", None) or "it cannot be read")
         line = None if mark is None else mark.line + 1
-        raise FormatError(name, line, f"this is not YAML ({what})", "repair it") from None
+        raise FormatError(name, line, f"this is not YAML ({problem})", "repair it") from None
     if not isinstance(node, yaml.MappingNode):
         line = 1 if node is None else node.start_mark.line + 1
         raise FormatError(name, line, "this is no mapping", "write name: value, one per line")

@@ -45,11 +45,15 @@ class ArrowForests(ForestFormat):
         stored = opened(source)
         by_name = np.array([names[text] for text in stored.names], np.int32)
         by_word = np.array([words[text] for text in stored.vocabulary], np.int32)
-        held = stored.references
+        stored_references = stored.references
         for s, i in enumerate(stored.ids):
             arrays = cut(stored.block(s, s + 1))
             nodes = int(arrays.node_start[1])
-            span = range(0) if held is None else range(*held.group_start[s : s + 2])
+            span = (
+                range(0)
+                if stored_references is None
+                else range(*stored_references.group_start[s : s + 2])
+            )
             side = arrays.words
             yield RawForest(
                 i,
@@ -65,7 +69,9 @@ class ArrowForests(ForestFormat):
                 np.where(side < 0, side, by_word[np.maximum(side, 0)]) if len(by_word) else side,
                 arrays.covered,
                 source=None if stored.sources is None else stored.sources[s],
-                references=() if held is None else tuple(by_word[held.texts[r]] for r in span),
+                references=()
+                if stored_references is None
+                else tuple(by_word[stored_references.texts[r]] for r in span),
             )
 
     def write(self, forests: Forests, path: str | os.PathLike[str]) -> None:

@@ -92,9 +92,9 @@ class Opened:
         self._descriptor = descriptor
         self._path = path
         self._lock = threading.Lock()
-        about = os.fstat(descriptor)
-        self.size = about.st_size
-        self._written = about.st_mtime_ns
+        status = os.fstat(descriptor)
+        self.size = status.st_size
+        self._written = status.st_mtime_ns
         weakref.finalize(self, os.close, descriptor)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -117,10 +117,10 @@ class Opened:
         whole = memoryview(values.view(np.uint8).data)
         done = 0
         while done < len(whole):
-            got = self._read(whole[done:], at + done)
-            if got <= 0:
+            count = self._read(whole[done:], at + done)
+            if count <= 0:
                 raise ValueError("it ends too early")
-            done += got
+            done += count
 
     def _read(self, part: memoryview, at: int) -> int:
         if hasattr(os, "preadv"):
@@ -174,13 +174,13 @@ def layout_of(file: Opened) -> Layout:
     """Find where everything is; ValueError, struct.error or LookupError if it does not fit."""
     begins: dict[str, list[Ints]] = {name: [np.zeros(0, np.int64)] for name in NUMBERS}
     sizes: dict[str, list[Ints]] = {name: [np.zeros(0, np.int64)] for name in NUMBERS}
-    found = Layout(texts={name: [] for name in TEXTS})
+    layout = Layout(texts={name: [] for name in TEXTS})
     for at, metadata_size, body_size in _blocks(file):
         batch = _Batch.at(file, at, metadata_size, body_size)
         if batch.rows == 0:
             continue
-        found.ids += batch.texts(batch.rows)
-        found.id_is_number += batch.values(np.dtype(np.int8), batch.rows).tolist()
+        layout.ids += batch.texts(batch.rows)
+        layout.id_is_number += batch.values(np.dtype(np.int8), batch.rows).tolist()
         for name, kind in NUMBERS.items():
             begin, size = batch.places(kind)
             begins[name].append(begin)
@@ -188,11 +188,11 @@ def layout_of(file: Opened) -> Layout:
         for name in TEXTS:
             start = batch.offsets(batch.rows)
             texts = batch.texts(int(start[-1]))
-            found.texts[name] += [texts[a:b] for a, b in itertools.pairwise(start.tolist())]
-        found.references += batch.lists()
-    found.begin = {name: np.concatenate(parts) for name, parts in begins.items()}
-    found.size = {name: np.concatenate(parts) for name, parts in sizes.items()}
-    return found
+            layout.texts[name] += [texts[a:b] for a, b in itertools.pairwise(start.tolist())]
+        layout.references += batch.lists()
+    layout.begin = {name: np.concatenate(parts) for name, parts in begins.items()}
+    layout.size = {name: np.concatenate(parts) for name, parts in sizes.items()}
+    return layout
 
 
 def _blocks(file: Opened) -> list[tuple[int, int, int]]:
@@ -251,8 +251,8 @@ class _Batch:
 
     def _node(self, length: int) -> None:
         """Take the next array, which has so many entries and no gaps."""
-        found, gaps = next(self._nodes, (-1, 0))
-        if found != length or gaps != 0:
+        entries, gaps = next(self._nodes, (-1, 0))
+        if entries != length or gaps != 0:
             raise ValueError("its arrays do not fit together")
         next(self._buffers, None)  # which entries are there: all
 
@@ -303,9 +303,9 @@ class _Batch:
         return [lists[a:b] for a, b in itertools.pairwise(outer)]
 
 
-def _pairs(metadata: bytes, table: int, which: int) -> list[tuple[int, int]]:
+def _pairs(metadata: bytes, table: int, field: int) -> list[tuple[int, int]]:
     """Return a vector of two numbers each: lengths and gaps of arrays, or places of buffers."""
-    at = field_at(metadata, table, which)
+    at = field_at(metadata, table, field)
     if at is None:
         return []
     vector = indirect(metadata, at)

@@ -80,7 +80,7 @@ class StoredForests(Forests):
     @property
     def bytes_per_edge(self) -> float:
         """What a hyperedge takes in memory, on average."""
-        size = {name: int(own.sum()) for name, own in self.layout.size.items()}
+        size = {name: int(sizes.sum()) for name, sizes in self.layout.size.items()}
         # Offsets have 64 bits in memory.
         wide = 8 * (size["node_edges"] + 3 * size["edge_tails"])
         arrays = ("covered", "tails", "feature_ids", "feature_values", "words", "counts")
@@ -108,7 +108,7 @@ def damaged(name: str, error: Exception) -> FormatError:
 def _read(file: Opened, layout: Layout, rows: Ints, counts: int) -> ForestArrays:
     """Read the arrays of some rows and put them one after the other."""
     size = {name: layout.size[name][rows] for name in NUMBERS}
-    found = {
+    values = {
         name: _values(file, layout.begin[name][rows], size[name], kind)
         for name, kind in NUMBERS.items()
     }
@@ -121,33 +121,33 @@ def _read(file: Opened, layout: Layout, rows: Ints, counts: int) -> ForestArrays
         and (size["feature_ids"] == size["feature_values"]).all()
         and (size["counts"] == edges * counts).all()
     )
-    held = {
+    totals = {
         "node_edges": edges,
         "edge_tails": size["tails"],
         "edge_features": size["feature_ids"],
         "edge_words": size["words"],
     }
     starts = {}
-    for name, wanted in held.items():
-        own = found.pop(name)
-        starts[name] = start = offsets(own)
+    for name, total in totals.items():
+        counted = values.pop(name)
+        starts[name] = start = offsets(counted)
         # What a row's sizes add up to is what the row has.
         added = np.diff(start[offsets(size[name])])
-        fit = fit and not (own < 0).any() and (added == wanted).all()
+        fit = fit and not (counted < 0).any() and (added == total).all()
     if not fit:
         raise ValueError(PROBLEMS[WRONG_SIZES])
     return ForestArrays(
         offsets(size["node_edges"]),
         starts["node_edges"],
         starts["edge_tails"],
-        found["tails"],
+        values["tails"],
         starts["edge_features"],
-        found["feature_ids"],
-        found["feature_values"],
+        values["feature_ids"],
+        values["feature_values"],
         starts["edge_words"],
-        found["words"],
-        found["covered"],
-        found["counts"].reshape(int(edges.sum()), counts),
+        values["words"],
+        values["covered"],
+        values["counts"].reshape(int(edges.sum()), counts),
     )
 
 
@@ -266,7 +266,7 @@ def _stored(
     if " ".join(words).split() != list(words):
         raise ValueError("a word has white space in it")
     sources = layout.texts["source"]
-    if any(len(own) > 1 for own in sources):
+    if any(len(row_sources) > 1 for row_sources in sources):
         raise ValueError("a forest has two sources")
     references = _held_references(layout.references, len(words))
     return StoredForests(
@@ -275,7 +275,7 @@ def _stored(
         names,
         words,
         references,
-        tuple(own[0] for own in sources) if all(sources) else None,
+        tuple(row_sources[0] for row_sources in sources) if all(sources) else None,
         files,
         file,
         layout,

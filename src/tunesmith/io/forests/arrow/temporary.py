@@ -79,10 +79,10 @@ class TemporaryForests:
 
 def stored_like(forests: Forests, parts: Iterable[ForestArrays], counts: int = 0) -> StoredForests:
     """Put forests on disk that were made of others, part by part, in the order of the set."""
-    held = TemporaryForests(counts)
+    stored = TemporaryForests(counts)
     for part in parts:
-        held.add(part)
-    return held.finish(
+        stored.add(part)
+    return stored.finish(
         forests.ids,
         forests.names,
         forests.vocabulary,
@@ -106,20 +106,20 @@ def made_like(forests: Forests, parts: Iterable[ForestArrays], room: float = mat
     if forests.bytes_per_edge > 0.0:
         room = 0.0
     coming = iter(parts)
-    held: deque[ForestArrays] = deque()
+    waiting: deque[ForestArrays] = deque()
     size = 0
     for part in coming:
-        held.append(part)
+        waiting.append(part)
         size += part.bytes
         if 2 * size > room:
-            rest = itertools.chain(_emptied(held), coming)
+            rest = itertools.chain(_emptied(waiting), coming)
             return stored_like(forests, rest, part.counts.shape[1])
-    return forests.with_arrays(joined(held))
+    return forests.with_arrays(joined(waiting))
 
 
-def _emptied(held: deque[ForestArrays]) -> Iterator[ForestArrays]:
-    while held:
-        yield held.popleft()
+def _emptied(parts: deque[ForestArrays]) -> Iterator[ForestArrays]:
+    while parts:
+        yield parts.popleft()
 
 
 @contextlib.contextmanager

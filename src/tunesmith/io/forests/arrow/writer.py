@@ -123,15 +123,15 @@ def _references(rows: Sequence[Sequence[Ids]], pa: Any) -> Any:
 
 def rows_of(forests: Forests) -> Iterator[ForestRow]:
     """Yield a set's forests as rows, one in memory at a time; the first has all names."""
-    held = forests.references
+    references = forests.references
     for s, i in enumerate(forests.ids):
         block = forests.block(s, s + 1)
-        span = range(0) if held is None else range(*held.group_start[s : s + 2])
+        span = range(0) if references is None else range(*references.group_start[s : s + 2])
         yield ForestRow(
             i,
             cut(block),
             forests.names if s == 0 else (),
             forests.vocabulary if s == 0 else (),
-            [held.texts[r] for r in span] if held is not None else (),
+            [references.texts[r] for r in span] if references is not None else (),
             None if forests.sources is None else forests.sources[s],
         )

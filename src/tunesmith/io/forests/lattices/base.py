@@ -59,13 +59,13 @@ class UtteranceFormat(ForestFormat):
     @cached_property
     def _transcripts(self) -> dict[str, str]:
         source = Source(self.references)
-        found: dict[str, str] = {}
+        transcripts: dict[str, str] = {}
         for line, text in source.lines():
             name, *rest = text.split(None, 1)
-            if name in found:
+            if name in transcripts:
                 raise FormatError(source.name, line, f"'{name}' is there twice", "drop one")
-            found[name] = "".join(rest)
-        return found
+            transcripts[name] = "".join(rest)
+        return transcripts
 
     def with_transcript(self, raw: RawForest, words: Numbering, name: str) -> RawForest:
         """Return a lattice with its transcript, if there is a file of them."""
@@ -166,7 +166,7 @@ def lattices(forests: Forests, format_name: str) -> Iterator[tuple[GroupId, Latt
     for s, name in enumerate(forests.ids):
         arrays = cut(forests.block(s, s + 1))
         _check(arrays, name, format_name)
-        yield name, _lattice(arrays, forests.vocabulary)
+        yield name, lattice_of(arrays, forests.vocabulary)
 
 
 def _check(arrays: ForestArrays, name: GroupId, format_name: str) -> None:
@@ -184,7 +184,8 @@ def _check(arrays: ForestArrays, name: GroupId, format_name: str) -> None:
         )
 
 
-def _lattice(arrays: ForestArrays, vocabulary: tuple[str, ...]) -> Lattice:
+def lattice_of(arrays: ForestArrays, vocabulary: tuple[str, ...]) -> Lattice:
+    """Return one forest of arity one as states and arcs."""
     arity = np.diff(arrays.tail_start)
     lengths = np.diff(arrays.word_start) - arity
     nodes = len(arrays.edge_start) - 1

@@ -110,11 +110,13 @@ class HtkLattice(UtteranceFormat):
 
 def _field_of(name: str) -> str:
     """Return the field for a feature."""
-    own = {feature: short for short, feature in FEATURES.items() if len(short) == 1}.get(name, name)
-    is_read = FEATURES.get(own, own) == name and own not in NO_SCORES
-    if not is_read or not re.fullmatch(r"[^\s=#\"'\\]+", own):
+    field = {feature: short for short, feature in FEATURES.items() if len(short) == 1}.get(
+        name, name
+    )
+    is_read = FEATURES.get(field, field) == name and field not in NO_SCORES
+    if not is_read or not re.fullmatch(r"[^\s=#\"'\\]+", field):
         raise UsageError(f"htk has no place for the feature '{name}'; write arrow")
-    return own
+    return field
 
 
 def _check_names(ids: tuple[GroupId, ...]) -> None:

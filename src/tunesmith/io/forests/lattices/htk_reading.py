@@ -48,7 +48,7 @@ def fields_in(text: str, source_name: str, line: int) -> list[tuple[str, str]]:
         pairs = [part.partition("=") for part in fields_of(text)]
         if all(equals and name for name, equals, _ in pairs):
             return [(name, value) for name, _, value in pairs]
-    found = []
+    fields = []
     at = len(text) - len(text.lstrip(" \t\r\f\v"))
     while at < len(text) and text[at] != "#":
         matched = _FIELD.match(text, at)
@@ -56,28 +56,28 @@ def fields_in(text: str, source_name: str, line: int) -> list[tuple[str, str]]:
             problem = f"'{fields_of(text[at:])[0]}' is no field with its value"
             raise FormatError(source_name, line, problem, "write name=value")
         value = matched[3] if matched[2] is None else matched[2][1:-1]
-        found.append((matched[1], _unescaped(value, source_name, line)))
+        fields.append((matched[1], _unescaped(value, source_name, line)))
         at = matched.end()
-    return found
+    return fields
 
 
 def _unescaped(text: str, source_name: str, line: int) -> str:
     if "\\" not in text:
         return text
 
-    def character(found: re.Match[bytes]) -> bytes:
-        code = found[1]
+    def character(match: re.Match[bytes]) -> bytes:
+        code = match[1]
         return bytes([int(code, 8) & 0xFF]) if len(code) == 3 else code
 
     try:
-        found = _ESCAPED.sub(character, text.encode()).decode()
+        unescaped = _ESCAPED.sub(character, text.encode()).decode()
     except UnicodeDecodeError:
         problem = f"the characters of '{text}' are no UTF-8"
         raise FormatError(source_name, line, problem, "convert the file to UTF-8") from None
-    if "\0" in found:
+    if "\0" in unescaped:
         problem = f"'{text}' holds the character NUL"
         raise FormatError(source_name, line, problem, "remove it, it has no place in text")
-    return found
+    return unescaped
 
 
 @dataclass(frozen=True)
@@ -140,13 +140,13 @@ class HtkReading:
         if not {"N", "L"} <= self.header.keys():
             problem = "the numbers of nodes and arcs are missing"
             raise self._error(line, problem, "write N= and L= before the first node")
-        held: Mapping[int, object] = self.arcs if kind == "J" else self.nodes
+        known: Mapping[int, object] = self.arcs if kind == "J" else self.nodes
         number, most = self._number(fields[0][1], "L" if kind == "J" else "N", line)
-        if number >= most or number in held:
-            what = "arc" if kind == "J" else "node"
-            wrong = "is there twice" if number in held else f"is not one of {most}"
-            remedy = f"number {what}s from 0 to {most - 1}"
-            raise self._error(line, f"{what} {number} {wrong}", remedy)
+        if number >= most or number in known:
+            kind_name = "arc" if kind == "J" else "node"
+            wrong = "is there twice" if number in known else f"is not one of {most}"
+            remedy = f"number {kind_name}s from 0 to {most - 1}"
+            raise self._error(line, f"{kind_name} {number} {wrong}", remedy)
         if kind == "J":
             source, target = self._ends_of(number, fields, line)
             self.arcs[number] = source, target, self._label(fields, line), line
@@ -166,11 +166,11 @@ class HtkReading:
 
     def _ends_of(self, arc: int, fields: list[tuple[str, str]], line: int) -> tuple[int, int]:
         """Return the two nodes of an arc."""
-        given = {self.SHORT.get(name, name): value for name, value in fields}
-        if not {"S", "E"} <= given.keys():
+        by_name = {self.SHORT.get(name, name): value for name, value in fields}
+        if not {"S", "E"} <= by_name.keys():
             raise self._error(line, f"arc {arc} has not both ends", "write S= and E=")
-        source, count = self._number(given["S"], "N", line)
-        target, _ = self._number(given["E"], "N", line)
+        source, count = self._number(by_name["S"], "N", line)
+        target, _ = self._number(by_name["E"], "N", line)
         if max(source, target) >= count:
             problem = f"arc {arc} has node {max(source, target)}, which is not one of {count}"
             raise self._error(line, problem, f"number nodes from 0 to {count - 1}")
@@ -300,21 +300,21 @@ class HtkReading:
             self._end("end", (targets | alone) - sources, "no arc leaves"),
         )
 
-    def _end(self, which: str, found: set[int], what: str) -> int:
-        if which in self.header:
-            node, count = self._number(self.header[which], "N", self.line)
+    def _end(self, header_field: str, candidates: set[int], description: str) -> int:
+        if header_field in self.header:
+            node, count = self._number(self.header[header_field], "N", self.line)
             if node >= count:
-                problem = f"{which}={node} is not one of {count} nodes"
+                problem = f"{header_field}={node} is not one of {count} nodes"
                 raise self._error(self.line, problem, f"number nodes from 0 to {count - 1}")
             return node
-        if not found:
-            problem = f"there is no node that {what}: arcs go round in a cycle"
+        if not candidates:
+            problem = f"there is no node that {description}: arcs go round in a cycle"
             raise self._error(self.size_line, problem, "remove the cycle; a lattice has none")
-        if len(found) > 1:
-            some = " and ".join(str(node) for node in sorted(found)[:2])
-            problem = f"there are {len(found)} nodes that {what}, {some} among them"
-            raise self._error(self.size_line, problem, f"name one in the header: {which}=")
-        return found.pop()
+        if len(candidates) > 1:
+            some = " and ".join(str(node) for node in sorted(candidates)[:2])
+            problem = f"there are {len(candidates)} nodes that {description}, {some} among them"
+            raise self._error(self.size_line, problem, f"name one in the header: {header_field}=")
+        return candidates.pop()
 
     @property
     def utterance(self) -> str:

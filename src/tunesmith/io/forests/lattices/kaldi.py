@@ -100,8 +100,8 @@ class KaldiLattice(UtteranceFormat):
         for name, lattice in (_of_binary if is_one else _of_text)(source, ids, tokens):
             yield self.with_transcript(lattice, words, name)
         if self.references and not self.words and tokens.labels:
-            said = chain.from_iterable(text.split() for text in self._transcripts.values())
-            warn_of_numbers(source.name, tokens.labels, said, self.word_table)
+            transcribed = chain.from_iterable(text.split() for text in self._transcripts.values())
+            warn_of_numbers(source.name, tokens.labels, transcribed, self.word_table)
 
     def write(self, forests: Forests, path: str | os.PathLike[str]) -> None:
         """Write an archive."""
@@ -168,11 +168,11 @@ class _Tokens:
     def of(self, label: str, source_name: str, line: int | None) -> list[int]:
         """Return the token of a label; none where that is no word."""
         if self.table is not None:
-            found = self.table.get(label)
-            if found is None:
+            word = self.table.get(label)
+            if word is None:
                 problem = f"the word '{label}' is not in {self.table_name}"
                 raise FormatError(source_name, line, problem, "give the words.txt of the decoder")
-            label = EPSILON if label == "0" else found
+            label = EPSILON if label == "0" else word
             return [] if label == EPSILON or label in MARKS else self.words.split(label)
         if label in NO_WORDS:
             return []
@@ -285,15 +285,15 @@ class _Entry:
             raise FormatError(self.source_name, line, problem, remedy)
         return whole_number(text, self.source_name, line, "a state")
 
-    def _costs(self, given: list[str], ids: tuple[int, int], line: int) -> dict[int, float]:
+    def _costs(self, fields: list[str], ids: tuple[int, int], line: int) -> dict[int, float]:
         """Return the features for the field of costs, which may be missing."""
-        if not given:
+        if not fields:
             return {}
-        found = _WEIGHT.fullmatch(given[0])
-        if found is None:
-            problem = f"'{given[0]}' is no pair of costs"
+        match = _WEIGHT.fullmatch(fields[0])
+        if match is None:
+            problem = f"'{fields[0]}' is no pair of costs"
             raise FormatError(self.source_name, line, problem, "write graph,acoustic,ids")
-        pairs = zip(ids, FEATURES, found.groups(), strict=True)
+        pairs = zip(ids, FEATURES, match.groups(), strict=True)
         return {
             k: 0.0 - parse_number(text, self.source_name, line, f"the {name} cost")
             for k, name, text in pairs

@@ -129,8 +129,8 @@ class _Reader:
         return graph, acoustic
 
     def _key(self) -> str:
-        found = bytes(self.data[self.at : self.at + LONGEST_KEY])
-        key, space, _ = found.partition(b" ")
+        beginning = bytes(self.data[self.at : self.at + LONGEST_KEY])
+        key, space, _ = beginning.partition(b" ")
         try:
             self.id = key.decode()
         except UnicodeDecodeError:
@@ -148,9 +148,9 @@ class _Reader:
         return bytes(self.data[self.at - length : self.at])
 
     def _take(self, form: str) -> Any:
-        found = struct.unpack_from(form, self.data, self.at)
+        values = struct.unpack_from(form, self.data, self.at)
         self.at += struct.calcsize(form)
-        return found
+        return values
 
     def _error(self, problem: str) -> FormatError:
         where = f"utterance '{self.id}': " if self.id else ""

@@ -94,6 +94,23 @@ def score_names(count: int) -> list[str]:
     return [NAME] if count == 1 else [f"{NAME}_{k}" for k in range(1, count + 1)]
 
 
+def plf_lattice(
+    text: str, names: Numbering, words: Numbering, probabilities: bool = False
+) -> RawForest:
+    """Return the lattice that a text is; errors say that it is line 1 of ``lattice``.
+
+    Parameters
+    ----------
+    text
+        The lattice.
+    names, words
+        Features and words so far; those of the lattice are added.
+    probabilities
+        Whether scores are probabilities, whose logarithms are taken.
+    """
+    return _PlfLine(text, "lattice", 1, probabilities, None).lattice(names, words)
+
+
 class _PlfLine:
     """One lattice: a line, and how far it has been read."""
 
@@ -138,11 +155,11 @@ class _PlfLine:
     def _arc(self, names: Numbering, words: Numbering) -> tuple[int, list[int], dict[int, float]]:
         """Read an arc: its length, its words, its features."""
         self._skip_space()
-        found = _ARC.match(self.text, self.at)
-        if found is None:
+        match = _ARC.match(self.text, self.at)
+        if match is None:
             self._fail("here is no arc", "write arcs as ('word', score, distance)")
-        self.at = found.end()
-        fields = [part.strip() for part in found[3].split(",")]
+        self.at = match.end()
+        fields = [part.strip() for part in match[3].split(",")]
         if len(fields) > 1 and not fields[-1]:  # a comma before the bracket
             fields.pop()
         step = whole_number(fields.pop(), self.source_name, self.line, "a distance")
@@ -152,13 +169,13 @@ class _PlfLine:
         named = [part for part in fields if "=" in part]
         scores = [part for part in fields if "=" not in part]
         # cdec's features stand in place of scores.
-        features = self._scores(scores, names) if scores or found[2] is None else {}
+        features = self._scores(scores, names) if scores or match[2] is None else {}
         for part in named:
             name, _, value = part.rpartition("=")
             self._add(features, names[name.strip()], value.strip())
-        if found[2] is not None:
-            self._entries(found[2], features, names)
-        word = _unquoted(found[1])
+        if match[2] is not None:
+            self._entries(match[2], features, names)
+        word = _unquoted(match[1])
         return step, [] if word == EPSILON else words.split(word), features
 
     def _scores(self, scores: list[str], names: Numbering) -> dict[int, float]:
@@ -176,16 +193,16 @@ class _PlfLine:
         """Read cdec's features: 'name': value, with commas between."""
         at, end = 0, len(text.rstrip())
         while at < end:
-            found = _ENTRY.match(text, at)
-            if found is None:
+            match = _ENTRY.match(text, at)
+            if match is None:
                 problem = f"'{text[at:].strip()}' is no feature"
                 remedy = "write {'name': value, 'name': value}"
                 raise FormatError(self.source_name, self.line, problem, remedy)
-            quoted, value = found.groups()
+            quoted, value = match.groups()
             if quoted not in self.known:
                 self.known[quoted] = names[_unquoted(quoted)]
             self._add(features, self.known[quoted], value)
-            at = found.end()
+            at = match.end()
 
     def _add(self, features: dict[int, float], name: int, value: str) -> None:
         features[name] = features.get(name, 0.0) + self._number(value)
@@ -200,8 +217,8 @@ class _PlfLine:
         return math.log(value)
 
     def _skip_space(self) -> None:
-        found = _SPACE.match(self.text, self.at)
-        self.at = found.end() if found else self.at
+        match = _SPACE.match(self.text, self.at)
+        self.at = match.end() if match else self.at
 
     def _expect(self, character: str) -> None:
         self._skip_space()

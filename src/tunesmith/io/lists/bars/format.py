@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import ClassVar
 
 import numpy as np
@@ -145,10 +145,29 @@ def _check_end(before: bytes, last: bytes, name: str, line: int) -> None:
     if last.endswith(b"\n") or not last.decode().strip():
         return
     usual = before.rstrip().rpartition(b"\n")[2]
-    found, wanted = (text.split().count(BARS.encode()) + 1 for text in (last, usual))
-    if found < wanted:
-        problem = f"the last line has no end, and {found} fields where the one before has {wanted}"
+    fields, usual_fields = (text.split().count(BARS.encode()) + 1 for text in (last, usual))
+    if fields < usual_fields:
+        problem = (
+            f"the last line has no end, and {fields} fields where the one before has {usual_fields}"
+        )
         raise FormatError(name, line, problem, "copy the file again, it is truncated")
+
+
+class EditedSource(Source):
+    """Another source with its blocks of lines edited, for variants of a format."""
+
+    def __init__(self, source: Source, edit: Callable[[bytes], bytes]) -> None:
+        self.name = source.name
+        self._source = source
+        self._edit = edit
+
+    def head(self) -> bytes:
+        """Return the first bytes, as they are."""
+        return self._source.head()
+
+    def blocks(self) -> Iterator[bytes]:
+        """Yield blocks of lines."""
+        return map(self._edit, self._source.blocks())
 
 
 def first_fields(head: bytes) -> list[list[bytes]]:
@@ -271,7 +290,7 @@ class _Parser:
         dense = own_pages((len(dense_here), n), np.float64)
         rest = pairs - n * len(dense_here)
         rows, sparse, values = np.empty(rest, np.int64), np.empty(rest, np.int64), np.empty(rest)
-        kept = split_pairs(
+        count = split_pairs(
             self.pair_start[: n + 1], columns, self.values, row_of, dense, rows, sparse, values
         )
         there = np.flatnonzero(given_here)
@@ -283,9 +302,9 @@ class _Parser:
             Texts(self.text_start[: n + 1].copy(), tokens),
             names[dense_here],
             dense,
-            rows[:kept].copy(),
-            names[sparse[:kept]],
-            values[:kept].copy(),
+            rows[:count].copy(),
+            names[sparse[:count]],
+            values[:count].copy(),
             names[there],
             given_here[there],
             origin=self.name,
@@ -342,12 +361,12 @@ class _Parser:
 
 def _scores(block: bytes, field: int) -> Floats:
     """Return the scores in a field of all lines that are not empty, NaN where there is none."""
-    found = []
+    scores = []
     for line in block.split(b"\n"):
         if line.strip():
             fields = _BARS.split(line.strip())
-            found.append(float_or_nan(fields[field].strip()) if len(fields) > field else math.nan)
-    values = np.array(found, np.float64)
+            scores.append(float_or_nan(fields[field].strip()) if len(fields) > field else math.nan)
+    values = np.array(scores, np.float64)
     return np.where(np.isfinite(values), values, math.nan)
 
 

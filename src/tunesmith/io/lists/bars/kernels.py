@@ -28,18 +28,18 @@ def split_pairs(
     rest: Floats,
 ) -> int:
     """Lay pairs of dense features into rows; collect the others that are not 0."""
-    kept = 0
+    count = 0
     for i in range(pair_start.shape[0] - 1):
         for k in range(pair_start[i], pair_start[i + 1]):
             row = row_of[columns[k]]
             if row >= 0:
                 dense[row, i] = values[k]
             elif values[k] != 0.0:
-                rows[kept] = i
-                sparse[kept] = columns[k]
-                rest[kept] = values[k]
-                kept += 1
-    return kept
+                rows[count] = i
+                sparse[count] = columns[k]
+                rest[count] = values[k]
+                count += 1
+    return count
 
 
 @kernel
@@ -209,12 +209,12 @@ def _parse_features(
     pair, late = info[PAIRS], info[SLOW]
     name = -1
     name_lo = name_hi = i
-    own = pair  # the first pair of this name
+    first_pair = pair  # the first pair of this name
     while True:
         while i < n and (data[i] == 32 or data[i] == 9 or data[i] == 13):
             i += 1
         if name >= 0 and i < n:
-            value, end_of = parse_plain(data, i)  # which ends where names end, too
+            value, end_of = parse_plain(data, i, 32)  # which ends where names end, too
             if end_of >= 0:
                 values[pair] = value
                 pair += 1
@@ -235,18 +235,18 @@ def _parse_features(
         if end or equals >= 0:
             # A name is over: its values must be as many as ever.
             if name >= 0:
-                got = pair - own
-                info[LO], info[HI], info[GOT], info[WANTED] = name_lo, name_hi, got, width[name]
-                if got == 0:
+                count = pair - first_pair
+                info[LO], info[HI], info[GOT], info[WANTED] = name_lo, name_hi, count, width[name]
+                if count == 0:
                     return NO_VALUE
                 if width[name] < 0:
-                    width[name] = got
+                    width[name] = count
                     first_column[name] = info[COLUMNS]
-                    info[COLUMNS] += got
-                elif width[name] != got:
+                    info[COLUMNS] += count
+                elif width[name] != count:
                     return WRONG_WIDTH
-                for k in range(got):
-                    columns[own + k] = first_column[name] + k
+                for k in range(count):
+                    columns[first_pair + k] = first_column[name] + k
             if end:
                 break
             name_lo, name_hi = lo, equals
@@ -267,7 +267,7 @@ def _parse_features(
             if seen[name] == info[STAMP]:
                 return NAME_TWICE
             seen[name] = info[STAMP]
-            own = pair
+            first_pair = pair
             lo = equals + 1
             if lo == i:
                 continue

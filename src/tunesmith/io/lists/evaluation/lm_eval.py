@@ -39,10 +39,10 @@ class LmEvalFormat(CandidateFormat):
         """Add all answers to the collector; of several filters' samples those of the first."""
         chosen: Any = None
         unknown = 0
-        for number, found in json_objects(source):
-            chosen = found.get("filter") if chosen is None else chosen
-            if found.get("filter") == chosen:
-                sample = _Sample(found, source.name, number)
+        for number, record in json_objects(source):
+            chosen = record.get("filter") if chosen is None else chosen
+            if record.get("filter") == chosen:
+                sample = _Sample(record, source.name, number)
                 sample.add_to(collector)
                 unknown += sample.is_unknown
         if unknown:
@@ -70,8 +70,8 @@ class _Sample:
         resps = self.sample.get("resps")
         if not isinstance(resps, list) or not resps or not all(isinstance(r, list) for r in resps):
             raise self._error("'resps' is no list of lists")
-        if all(isinstance(text, str) for one in resps for text in one):
-            self._add_texts(group, [text for one in resps for text in one], collector)
+        if all(isinstance(text, str) for answers in resps for text in answers):
+            self._add_texts(group, [text for answers in resps for text in answers], collector)
         else:
             self._add_choices(group, resps, collector)
 
@@ -81,11 +81,11 @@ class _Sample:
         target = self.sample.get("target")
         several = _listed(target)
         targets = [target] if several is None else several
-        if found := [one for one in targets if isinstance(one, str) and one.strip()]:
-            collector.add_reference_texts(group, found, self.place)
+        if references := [t for t in targets if isinstance(t, str) and t.strip()]:
+            collector.add_reference_texts(group, references, self.place)
 
     def _add_choices(self, group: int | str, resps: list[Any], collector: Collector) -> None:
-        values = [self._logprob(k, one) for k, one in enumerate(resps)]
+        values = [self._logprob(k, response) for k, response in enumerate(resps)]
         if len(values) == 1:
             raise self._error("there is one continuation alone, and nothing to choose from")
         requests = self._requests(len(values))
@@ -94,8 +94,8 @@ class _Sample:
         if not is_odd and all(before == "" for before, _ in requests[half:]):
             # With acc_mutual_info each choice has been asked for without its question too.
             features = [
-                {**found, "unconditional": values[half + k]}
-                for k, found in enumerate(features[:half])
+                {**entry, "unconditional": values[half + k]}
+                for k, entry in enumerate(features[:half])
             ]
             requests = requests[:half]
         texts = [after.strip() for _, after in requests]
@@ -105,9 +105,9 @@ class _Sample:
         right = self._right(texts)
         self.is_unknown = right is None
         for k, text in enumerate(texts):
-            found = {**features[k], "characters": lengths[k]}
+            entry = {**features[k], "characters": lengths[k]}
             correct = None if right is None else {"correct": float(k in right)}
-            collector.add(group, text, found, correct, self.place)
+            collector.add(group, text, entry, correct, self.place)
 
     def _logprob(self, choice: int, answers: list[Any]) -> float:
         pair = answers[0] if answers else None
@@ -120,33 +120,37 @@ class _Sample:
 
     def _requests(self, count: int) -> list[tuple[str, str]]:
         """Return what each request was to continue, and with what."""
-        given = self.sample.get("arguments")
-        if isinstance(given, dict):
-            given = [given.get(f"gen_args_{k}") for k in range(count)]
-        found = []
-        for one in given if isinstance(given, list) else ():
-            pair = [one.get("arg_0"), one.get("arg_1")] if isinstance(one, dict) else one
+        arguments = self.sample.get("arguments")
+        if isinstance(arguments, dict):
+            arguments = [arguments.get(f"gen_args_{k}") for k in range(count)]
+        pairs = []
+        for argument in arguments if isinstance(arguments, list) else ():
+            pair = (
+                [argument.get("arg_0"), argument.get("arg_1")]
+                if isinstance(argument, dict)
+                else argument
+            )
             if isinstance(pair, list) and len(pair) > 1 and all(isinstance(t, str) for t in pair):
-                found.append((pair[0], pair[1]))
-        if len(found) != count:
-            raise self._error(f"'arguments' has {len(found)} choices and 'resps' {count}")
-        return found
+                pairs.append((pair[0], pair[1]))
+        if len(pairs) != count:
+            raise self._error(f"'arguments' has {len(pairs)} choices and 'resps' {count}")
+        return pairs
 
     def _right(self, choices: list[str]) -> set[int] | None:
         """Return which choices are right; None where their numbers or texts are not given."""
         target = self.sample.get("target")
         several = _listed(target)
-        found = set()
-        for one in [target] if several is None else several:
-            text = str(one).strip()
+        right = set()
+        for answer in [target] if several is None else several:
+            text = str(answer).strip()
             number = float_or_nan(text.encode())
             if 0 <= number < len(choices) and number == int(number):
-                found.add(int(number))
+                right.add(int(number))
             elif text in choices:
-                found.add(choices.index(text))
+                right.add(choices.index(text))
             else:
                 return None
-        return found or None
+        return right or None
 
 
 def _listed(target: Any) -> list[Any] | None:
@@ -156,7 +160,7 @@ def _listed(target: Any) -> list[Any] | None:
     if not isinstance(target, str) or not _LIST.fullmatch(target):
         return None
     try:
-        found: list[Any] = ast.literal_eval(target)  # texts and numbers alone, as has been seen
+        targets: list[Any] = ast.literal_eval(target)  # texts and numbers alone, as has been seen
     except (ValueError, SyntaxError):
         return None
-    return found
+    return targets

@@ -27,8 +27,8 @@ class MbrsFormat(CandidateFormat):
     def read(self, source: Source, collector: Collector) -> None:
         """Add all sentences to the collector; inputs are counted from 0."""
         group = expected = -1
-        for number, found in json_objects(source):
-            line = Values(found, (source.name, number), REMEDY)
+        for number, record in json_objects(source):
+            line = Values(record, (source.name, number), REMEDY)
             rank = line.number("rank")
             group, expected = (group + 1, 0) if rank == 0 else (group, expected + 1)
             if rank != expected or group < 0:

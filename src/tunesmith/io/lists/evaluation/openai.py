@@ -39,8 +39,8 @@ class OpenAiFormat(CandidateFormat):
     def read(self, source: Source, collector: Collector) -> None:
         """Add all choices to the collector."""
         requests = failed = 0
-        for number, found in json_objects(source):
-            request = Values(found, (source.name, number), REMEDY)
+        for number, record in json_objects(source):
+            request = Values(record, (source.name, number), REMEDY)
             choices = _choices(request)
             if choices is None:
                 failed += 1
@@ -57,27 +57,27 @@ class OpenAiFormat(CandidateFormat):
 def _id(request: Values, number: int) -> GroupId:
     """Return the id that a request was given, or else its number, from 0."""
     for name in ("custom_id", "request_id"):
-        if request.found.get(name) is not None:
+        if request.record.get(name) is not None:
             return group_id(request.group(name))
     return number
 
 
 def _choices(request: Values) -> list[Values] | None:
     """Return the choices of a request; None of one that failed."""
-    if "outputs" in request.found:
+    if "outputs" in request.record:
         choices = request.objects("outputs")
-    elif "choices" in request.found:
+    elif "choices" in request.record:
         choices = request.objects("choices")
     else:
         response = request.inner("response")
         # vLLM's first versions had the body in its place.
-        body = response.inner("body") if "body" in response.found else response
-        if request.found.get("error") is not None or "choices" not in body.found:
+        body = response.inner("body") if "body" in response.record else response
+        if request.record.get("error") is not None or "choices" not in body.record:
             return None
         choices = body.objects("choices")
     if not choices:
         raise request.error("the request has no choices")
-    if all("index" in choice.found for choice in choices):
+    if all("index" in choice.record for choice in choices):
         choices.sort(key=lambda choice: choice.number("index"))
     return choices
 
@@ -85,39 +85,43 @@ def _choices(request: Values) -> list[Values] | None:
 def _add(request: Values, group: GroupId, choices: list[Values], collector: Collector) -> None:
     for choice in choices:
         features = _scores(choice)
-        if choice.found.get("finish_reason") == "length":
+        if choice.record.get("finish_reason") == "length":
             features["cut_off"] = 1.0
         collector.add(group, _text(choice), features, place=request.place)
-    prompt = request.found.get("prompt")
+    prompt = request.record.get("prompt")
     if isinstance(prompt, str):
         collector.add_source(group, prompt)
 
 
 def _text(choice: Values) -> str:
-    if "message" not in choice.found:
+    if "message" not in choice.record:
         return choice.text("text")
     message = choice.inner("message")
     # Of an answer that is nothing but a call of a tool, or a refusal, it is null.
-    return "" if message.found.get("content") is None else message.text("content")
+    return "" if message.record.get("content") is None else message.text("content")
 
 
 def _scores(choice: Values) -> dict[str, float]:
     """Return the log-probability of a choice and its number of tokens, where they are known."""
-    if choice.found.get("cumulative_logprob") is not None:
+    if choice.record.get("cumulative_logprob") is not None:
         total = choice.number("cumulative_logprob")
-        return {"logprob": total, "tokens": float(len(choice.found.get("token_ids") or ()))}
-    logprobs: Any = choice.found.get("logprobs")
+        return {"logprob": total, "tokens": float(len(choice.record.get("token_ids") or ()))}
+    logprobs: Any = choice.record.get("logprobs")
     if not isinstance(logprobs, dict):
         return {}
-    held = choice.inner("logprobs")
-    if held.found.get("content") is not None:
-        values = [token.number("logprob") for token in held.objects("content")]
-    elif held.found.get("token_logprobs") is not None:
-        given = held.found["token_logprobs"]
-        if not isinstance(given, list):
+    inner = choice.inner("logprobs")
+    if inner.record.get("content") is not None:
+        values = [token.number("logprob") for token in inner.objects("content")]
+    elif inner.record.get("token_logprobs") is not None:
+        token_logprobs = inner.record["token_logprobs"]
+        if not isinstance(token_logprobs, list):
             raise choice.error("'token_logprobs' is no list")
         # The first token of a prompt that is echoed has none.
-        values = [held.finite("token_logprobs", one) for one in given if one is not None]
+        values = [
+            inner.finite("token_logprobs", logprob)
+            for logprob in token_logprobs
+            if logprob is not None
+        ]
     else:
         return {}
     return {"logprob": math.fsum(values), "tokens": float(len(values))}

@@ -20,7 +20,7 @@ SHOWN = 60
 class Values:
     """The values of one object, and what to do if one of them is not as it should be."""
 
-    found: Mapping[str, Any]
+    record: Mapping[str, Any]
     place: Place
     remedy: str
 
@@ -30,7 +30,7 @@ class Values:
 
     def inner(self, name: str) -> Values:
         """Return the object within this one; an empty one where there is none."""
-        value = self.found.get(name)
+        value = self.record.get(name)
         if value is None:
             value = {}
         if not isinstance(value, Mapping):
@@ -39,7 +39,7 @@ class Values:
 
     def objects(self, name: str) -> list[Values]:
         """Return a list of objects."""
-        return [Values(one, self.place, self.remedy) for one in self._list(name, Mapping)]
+        return [Values(entry, self.place, self.remedy) for entry in self._list(name, Mapping)]
 
     def texts(self, name: str) -> list[str]:
         """Return a list of texts."""
@@ -55,18 +55,18 @@ class Values:
 
     def text(self, name: str) -> str:
         """Return a text."""
-        value = self.found.get(name)
+        value = self.record.get(name)
         if not isinstance(value, str):
             raise self.error(f"'{name}' is {shown(value)}, not a text")
         return value
 
     def number(self, name: str) -> float:
         """Return a finite number."""
-        return self._checked(name, self.found.get(name))
+        return self._checked(name, self.record.get(name))
 
     def group(self, name: str) -> GroupId:
         """Return the id of a group."""
-        value = self.found.get(name)
+        value = self.record.get(name)
         if isinstance(value, bool) or not isinstance(value, int | str) or value == "":
             raise self.error(f"'{name}' is {shown(value)}, not a whole number or a text")
         return value
@@ -76,12 +76,12 @@ class Values:
         return self._checked(name, value)
 
     def _list(self, name: str, kind: Any) -> list[Any]:
-        value = self.found.get(name)
+        value = self.record.get(name)
         if value is None:
             return []
-        if not isinstance(value, list) or not all(isinstance(one, kind) for one in value):
-            what = {str: "texts", Mapping: "objects", list: "lists"}.get(kind, "numbers")
-            raise self.error(f"'{name}' is {shown(value)}, not a list of {what}")
+        if not isinstance(value, list) or not all(isinstance(entry, kind) for entry in value):
+            contents = {str: "texts", Mapping: "objects", list: "lists"}.get(kind, "numbers")
+            raise self.error(f"'{name}' is {shown(value)}, not a list of {contents}")
         return value
 
     def _checked(self, name: str, value: Any) -> float:

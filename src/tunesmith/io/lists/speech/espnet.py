@@ -54,16 +54,16 @@ class EspnetFormat(CandidateFormat):
         if not os.path.isfile(beside["score"]):
             problem = "there is no file 'score' beside it"
             raise FormatError(source.name, None, problem, "give a folder as ESPnet leaves it")
-        held = {n: Transcripts(path) for n, path in beside.items() if os.path.isfile(path)}
+        transcripts = {n: Transcripts(path) for n, path in beside.items() if os.path.isfile(path)}
         utterances = {}
         for name, (text, line) in read_transcripts(source).items():
             place = source.name, line
-            features = {"score": _score(held["score"], name, place)}
-            if "token" in held:
-                features["tokens"] = float(len(_of(held["token"], name, place)[0].split()))
+            features = {"score": _score(transcripts["score"], name, place)}
+            if "token" in transcripts:
+                features["tokens"] = float(len(_of(transcripts["token"], name, place)[0].split()))
             utterances[name] = id_of(name)
             collector.add(utterances[name], text, features, place=place)
-        collector.files.extend(other.source.digest(self.name) for other in held.values())
+        collector.files.extend(other.source.digest(self.name) for other in transcripts.values())
         if self.references:
             remedy = "name others: espnet:references=FILE"
             self._transcripts.add_to(collector, utterances, remedy)
@@ -91,11 +91,11 @@ def _order(place: Path) -> tuple[int, int]:
     return int(job[1]) if job else 0, int(rank[1]) if rank else 0
 
 
-def _of(held: Transcripts, name: str, place: tuple[str, int]) -> tuple[str, int]:
-    if name not in held.texts:
-        problem = f"'{name}' is not in {held.source.name}"
+def _of(transcripts: Transcripts, name: str, place: tuple[str, int]) -> tuple[str, int]:
+    if name not in transcripts.texts:
+        problem = f"'{name}' is not in {transcripts.source.name}"
         raise FormatError(*place, problem, "copy that file again")
-    return held.texts[name]
+    return transcripts.texts[name]
 
 
 def _score(scores: Transcripts, name: str, place: tuple[str, int]) -> float:

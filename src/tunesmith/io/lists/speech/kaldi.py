@@ -70,6 +70,12 @@ class KaldiFormat(CandidateFormat):
             return True
         return b"|||" not in head[:GLANCE] and _FIRST_LINES.match(head) is not None
 
+    @staticmethod
+    def files_in(folder: str) -> list[str]:
+        """Return the file of words in a folder of archives."""
+        words = Path(folder) / "words_text"
+        return [os.fspath(words)] if words.is_file() else []
+
     def read(self, source: Source, collector: Collector) -> None:
         """Add all candidates to the collector."""
         words = _Words.of(source, self.words)
@@ -99,9 +105,9 @@ class KaldiFormat(CandidateFormat):
             named = self.scores.split("+")
             return [name if os.path.dirname(name) else os.path.join(folder, name) for name in named]
         there = {} if source.path == "-" else _score_files_in(folder, source.path, words.index)
-        for one, parts in _SUMS:
+        for total, parts in _SUMS:
             if parts <= there.keys():
-                there = {name: path for name, path in there.items() if not name.startswith(one)}
+                there = {name: path for name, path in there.items() if not name.startswith(total)}
         if not there:
             problem = "there are no score files beside it"
             raise FormatError(source.name, None, problem, "name them: kaldi:scores=acwt+lmwt")
@@ -163,7 +169,7 @@ class _Words:
     @classmethod
     def of(cls, source: Source, table: str = "") -> _Words:
         """Read all entries."""
-        found = cls(source.name)
+        result = cls(source.name)
         if is_binary(source.head()) and not table:
             problem = "its words are numbers"
             raise FormatError(source.name, None, problem, "name their table: kaldi:words=words.txt")
@@ -173,16 +179,16 @@ class _Words:
             if matched is None:
                 problem = f"the key '{key}' does not end in - and a number"
                 raise FormatError(source.name, line, problem, "write utterance-3 word word ...")
-            if key in found.index:
+            if key in result.index:
                 raise FormatError(source.name, line, f"'{key}' is there twice", "rename one")
-            found.index[key] = len(found.index)
-            found.utterances.append(matched.group(1))
+            result.index[key] = len(result.index)
+            result.utterances.append(matched.group(1))
             place = source.name, line
-            found.texts.append(_named(text, words, table, place) if table else text)
-            found.lines.append(line)
-        if not found.index:
+            result.texts.append(_named(text, words, table, place) if table else text)
+            result.lines.append(line)
+        if not result.index:
             raise FormatError(source.name, None, "there is no candidate in it", "give some")
-        return found
+        return result
 
     def ids(self) -> dict[str, GroupId]:
         """Return the group of each utterance: a number where all are."""
@@ -194,7 +200,7 @@ class _Words:
     def read_scores(self, source: Source) -> Floats:
         """Read a number for each candidate."""
         index = self.index
-        found: dict[int, float] = {}
+        by_row: dict[int, float] = {}
         for key, numbers, line in read_numbers(source):
             if len(numbers) != 1:
                 problem = f"there are {1 + len(numbers)} fields, not a key and a number"
@@ -203,13 +209,13 @@ class _Words:
             if k is None:
                 problem = f"'{key}' is not in {self.name}"
                 raise FormatError(source.name, line, problem, "give files of the same candidates")
-            if k in found:
+            if k in by_row:
                 raise FormatError(source.name, line, f"'{key}' is there twice", "drop one")
-            found[k] = float_or_nan(numbers[0].encode())
-            if math.isnan(found[k]):
+            by_row[k] = float_or_nan(numbers[0].encode())
+            if math.isnan(by_row[k]):
                 raise number_error(numbers[0].encode(), source.name, line, "a score")
         values = np.full(len(index), np.nan)
-        values[list(found)] = list(found.values())
+        values[list(by_row)] = list(by_row.values())
         missing = np.flatnonzero(np.isnan(values))
         if len(missing):
             key = list(self.index)[missing[0]]
@@ -220,14 +226,14 @@ class _Words:
 
 def _named(text: str, words: dict[str, str], table: str, place: Place) -> str:
     """Return the words of numbers; those that are no words are left out."""
-    found = []
+    named = []
     for number in text.split():
         if number not in words:
             problem = f"the word '{number}' is not in {table}"
             raise FormatError(*place, problem, "give the words.txt of the decoder")
         if number != "0" and words[number] not in NO_WORDS:
-            found.append(words[number])
-    return " ".join(found)
+            named.append(words[number])
+    return " ".join(named)
 
 
 def _score_files_in(folder: str, words: str, index: dict[str, int]) -> dict[str, str]:
@@ -236,16 +242,16 @@ def _score_files_in(folder: str, words: str, index: dict[str, int]) -> dict[str,
     Those that Kaldi's scripts call so must, whatever is in them: one that is damaged is no
     feature less. Of all others the first line tells: a key and a number.
     """
-    found = {}
+    paths = {}
     for path in sorted(Path(folder or ".").iterdir()):
         name = without_suffix(path.name)
-        own = path.name == os.path.basename(words)
-        if not own and name not in NO_SCORES and not name.startswith(".") and path.is_file():
+        is_words = path.name == os.path.basename(words)
+        if not is_words and name not in NO_SCORES and not name.startswith(".") and path.is_file():
             fields = _first_line(path).split()
             keyed = len(fields) == 2 and fields[0].decode("utf-8", "replace") in index
             if _USUAL.fullmatch(name) or (keyed and _NUMBER.match(fields[1])):
-                found[name] = os.path.join(folder, path.name)
-    return found
+                paths[name] = os.path.join(folder, path.name)
+    return paths
 
 
 def _first_line(path: Path) -> bytes:
@@ -260,8 +266,8 @@ def _first_line(path: Path) -> bytes:
 
 
 def _check_name(name: str, path: Path, words: Path) -> None:
-    taken = name in NO_SCORES or path.name == words.name
-    if taken or not name or "/" in name or "\0" in name or name.startswith("."):
+    is_reserved = name in NO_SCORES or path.name == words.name
+    if is_reserved or not name or "/" in name or "\0" in name or name.startswith("."):
         raise UsageError(f"feature '{name}' cannot be the name of a score file; write jsonl")
 
 

@@ -73,22 +73,22 @@ class _ArchiveReader:
 
     def key(self) -> str:
         """Return the next key."""
-        found = _ENTRY.match(self.data, self.at)
-        if found is None:
+        match = _ENTRY.match(self.data, self.at)
+        if match is None:
             raise self._error("there is no key where one should be")
-        self.at = found.end()
-        return found[1].decode("utf-8", "backslashreplace")
+        self.at = match.end()
+        return match[1].decode("utf-8", "backslashreplace")
 
     def number(self, form: str, key: str) -> float:
         """Return a number after its size; a floating-point one where no form is given."""
         size = self.data[self.at] if self.at < len(self.data) else 0
-        wanted = form or {4: "<f", 8: "<d"}.get(size, "")
-        if not wanted or struct.calcsize(wanted) != size:
+        code = form or {4: "<f", 8: "<d"}.get(size, "")
+        if not code or struct.calcsize(code) != size:
             raise self._error(f"the value of '{key}' is of another type")
         self.at += 1 + size
         if self.at > len(self.data):
             raise self._error(f"the value of '{key}' is cut off")
-        value: float = struct.unpack_from(wanted, self.data, self.at - size)[0]
+        value: float = struct.unpack_from(code, self.data, self.at - size)[0]
         return value
 
     def _error(self, problem: str) -> FormatError:

@@ -30,13 +30,13 @@ class NemoManifestFormat(CandidateFormat):
     def read(self, source: Source, collector: Collector) -> None:
         """Add what was recognised of each utterance; they are counted from 0."""
         with_references: bool | None = None
-        for group, (number, found) in enumerate(json_objects(source)):
-            line = Values(found, (source.name, number), REMEDY)
+        for group, (number, record) in enumerate(json_objects(source)):
+            line = Values(record, (source.name, number), REMEDY)
             for text, features in _candidates(line):
                 collector.add(group, text, features, place=line.place)
             if with_references is None:
-                with_references = TEXT in found
-            if with_references != (TEXT in found):
+                with_references = TEXT in record
+            if with_references != (TEXT in record):
                 problem = "some utterances have a 'text' and some have not"
                 raise FormatError(*line.place, problem, "give the reference of each, or of none")
             if with_references:
@@ -45,16 +45,16 @@ class NemoManifestFormat(CandidateFormat):
 
 def _candidates(line: Values) -> list[tuple[str, dict[str, float]]]:
     """Return the texts of an utterance, with their scores where there are any."""
-    if BEAMS in line.found:
-        found = []
+    if BEAMS in line.record:
+        beams = []
         for pair in line.lists(BEAMS):
             if len(pair) != 2 or not isinstance(pair[0], str):
                 raise line.error("a beam is no pair of a text and a score")
-            found.append((pair[0], {"score": line.finite("the score of a beam", pair[1])}))
-        if not found:
+            beams.append((pair[0], {"score": line.finite("the score of a beam", pair[1])}))
+        if not beams:
             raise line.error("there is no beam")
-        return found
-    names = [name for name in line.found if name.startswith(PREDICTED)]
+        return beams
+    names = [name for name in line.record if name.startswith(PREDICTED)]
     if not names:
         raise line.error(f"there is neither '{BEAMS}' nor '{PREDICTED}'")
     return [(line.text(name), {}) for name in names]

@@ -56,12 +56,12 @@ class SrilmFormat(CandidateFormat):
         """Tell whether there is SRILM's header, or two scores, how many words, and so many."""
         if head.startswith((FIRST.encode(), SECOND.encode())):
             return True
-        found = _SCORED.match(head)
-        if found is None:
+        match = _SCORED.match(head)
+        if match is None:
             return False
-        words = found[2].decode("utf-8", "replace").split()
+        words = match[2].decode("utf-8", "replace").split()
         marks = sum(word in NO_WORDS for word in words)
-        return len(words) - marks <= int(found[1][:9]) <= len(words)
+        return len(words) - marks <= int(match[1][:9]) <= len(words)
 
     @staticmethod
     def files_in(folder: str) -> list[str]:
@@ -113,11 +113,11 @@ def _file_in(folder: str, source: Source) -> Source:
     stem = os.path.basename(without_suffix(source.path))
     names = (os.path.basename(source.path), stem, f"{stem}.gz", _utterance(source.path))
     paths = (os.path.join(folder, name) for name in names)
-    found = next((path for path in paths if os.path.isfile(path)), None)
-    if found is None:
+    path_there = next((path for path in paths if os.path.isfile(path)), None)
+    if path_there is None:
         problem = f"there is no file of that name in {folder}"
         raise FormatError(source.name, None, problem, "give scores of the same utterances")
-    return Source(found)
+    return Source(path_there)
 
 
 def _read_scores(source: Source) -> list[float]:
@@ -172,19 +172,19 @@ def _timed(text: str, source: Source, line: int) -> tuple[str, Features]:
     words = []
     sums = dict.fromkeys(UNITS.values(), 0.0)
     ends = (math.inf, -math.inf)
-    for word, given in zip(parts[::2], parts[1::2], strict=False):
-        fields = given.split()
-        held = dict(zip(fields[::2], fields[1::2], strict=False))
-        if not {"st:", "et:", *UNITS} <= held.keys():
+    for word, annotation in zip(parts[::2], parts[1::2], strict=False):
+        fields = annotation.split()
+        values = dict(zip(fields[::2], fields[1::2], strict=False))
+        if not {"st:", "et:", *UNITS} <= values.keys():
             problem = f"'{word.strip()}' lacks one of st:, et:, g: and a:"
             raise FormatError(source.name, line, problem, "write all four of each word")
-        start, end = (_number(held[key], source, line) for key in ("st:", "et:"))
+        start, end = (_number(values[key], source, line) for key in ("st:", "et:"))
         if ends[0] <= start and end <= ends[1]:
             continue
         ends = start, end
         words.append(word.strip())
         for key, name in UNITS.items():
-            sums[name] += _number(held[key], source, line)
+            sums[name] += _number(values[key], source, line)
     text = _text(words)
     return text, {**sums, "words": float(len(text.split()))}
 

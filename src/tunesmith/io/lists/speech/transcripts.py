@@ -12,13 +12,13 @@ from tunesmith.io.streams import Source
 
 def read_transcripts(source: Source) -> dict[str, tuple[str, int]]:
     """Return the words of each utterance, and the line where they stand."""
-    found: dict[str, tuple[str, int]] = {}
+    transcripts: dict[str, tuple[str, int]] = {}
     for line, text in source.lines():
         name, *rest = text.split(None, 1)
-        if name in found:
+        if name in transcripts:
             raise FormatError(source.name, line, f"'{name}' is there twice", "drop one")
-        found[name] = "".join(rest), line
-    return found
+        transcripts[name] = "".join(rest), line
+    return transcripts
 
 
 class Transcripts:
