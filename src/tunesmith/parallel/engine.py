@@ -57,6 +57,10 @@ class Actors(ABC):
         """Return the next answer of any actor, or raise what its method raised."""
 
     @abstractmethod
+    def ignore_answers(self) -> None:
+        """Wait for all answers that are owed, and ignore them, be they errors or losses."""
+
+    @abstractmethod
     def replace(self, actor: int, seed: Any) -> None:
         """Create an actor again, in another worker if need be."""
 

@@ -11,8 +11,9 @@ import contextlib
 import itertools
 import os
 import threading
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
@@ -181,6 +182,44 @@ def map_pieces(
         except BaseException:
             share.stop()
             raise
+
+
+def ahead(work: Callable[[T], R], items: Iterable[T]) -> Iterator[tuple[T, R]]:
+    """Yield each item with ``work(item)``, in their order; some are computed ahead on threads.
+
+    For streams: no more items are taken than there are threads, and one. Errors come in their
+    place, whether they are raised by the work or by the stream.
+    """
+    count = thread_count()
+    if count == 1:
+        yield from ((item, work(item)) for item in items)
+        return
+
+    def alone(item: T) -> R:
+        with threads_of_piece(1):
+            return work(item)
+
+    waiting: deque[tuple[T, Future[R]]] = deque()
+    failure: Exception | None = None
+    stream = iter(items)
+    with _pool(count) as pool:
+        while True:
+            try:
+                item = next(stream)
+            except StopIteration:
+                break
+            except Exception as error:  # noqa: BLE001  (raised again, after the items before it)
+                failure = error
+                break
+            waiting.append((item, pool.submit(alone, item)))
+            if len(waiting) > count:
+                done, future = waiting.popleft()
+                yield done, future.result()
+        while waiting:
+            done, future = waiting.popleft()
+            yield done, future.result()
+    if failure is not None:
+        raise failure
 
 
 @contextlib.contextmanager

@@ -31,12 +31,19 @@ class Task(Scored):
     has_forests: ClassVar[bool] = False
     #: Whether what weights choose is an order of documents, and no single candidate.
     has_rankings: ClassVar[bool] = False
+    #: Whether candidates are with workers, each of which has a part of them.
+    is_sharded: ClassVar[bool] = False
     #: Whether candidates are made under the weights of the moment, so that nothing is fixed.
     is_live: ClassVar[bool] = False
 
     @property
     def is_portable(self) -> bool:
         """Whether it can be sent to other processes."""
+        return True
+
+    @property
+    def is_thread_safe(self) -> bool:
+        """Whether several threads may learn from it at the same time."""
         return True
 
     @property
@@ -48,6 +55,15 @@ class Task(Scored):
     def inputs(self) -> CandidateSet | Forests | None:
         """What was read: ids, references, sources and a vocabulary; None before it is decoded."""
         return None
+
+    @property
+    def freedom(self) -> int:
+        """How many candidates are listed beside one for each group; 0 where there are no lists."""
+        return 0
+
+    def correlations(self) -> Floats:
+        """Return the correlations of dense features within groups, where there are lists."""
+        raise NotImplementedError(f"{type(self).__name__} has no lists")
 
     @abstractmethod
     def hypotheses(self) -> TuningHypotheses:
@@ -97,8 +113,12 @@ class Task(Scored):
 
     def changed_choices(self, before: Floats, after: Floats) -> int:
         """Return how many groups choose another candidate with other weights."""
-        one, other = (self.winners(weights).candidates.texts for weights in (before, after))
-        return sum(one[g].tobytes() != other[g].tobytes() for g in range(self.groups))
+        texts_before, texts_after = (
+            self.winners(weights).candidates.texts for weights in (before, after)
+        )
+        return sum(
+            texts_before[g].tobytes() != texts_after[g].tobytes() for g in range(self.groups)
+        )
 
     def part(self, groups: Sequence[int] | Ints) -> Task:
         """Return the same with some of the groups, in the order given."""

@@ -7,6 +7,7 @@ import numpy as np
 from tunesmith.arrays import Floats, Stats
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.inference.examples import Examples
+from tunesmith.inference.lists.axes import correlations
 from tunesmith.inference.lists.examples import ListExamples
 from tunesmith.inference.lists.hypotheses import ListHypotheses, best
 from tunesmith.metrics.scored import ScoredCandidates
@@ -37,6 +38,15 @@ class TuningSet(ScoredCandidates, Task):
     def inputs(self) -> CandidateSet:
         """The candidates."""
         return self.candidates
+
+    @property
+    def freedom(self) -> int:
+        """How many candidates there are beside one for each group."""
+        return len(self.candidates) - self.groups
+
+    def correlations(self) -> Floats:
+        """Return the correlations of dense features within groups."""
+        return correlations(self.candidates.features.dense, self.candidates.start)
 
     def hypotheses(self) -> ListHypotheses:
         """Return what line searches and gradients ask: of a GPU, or of the processor."""

@@ -71,6 +71,7 @@ from tunesmith.cli.tune.options import (
     with_options,
 )
 from tunesmith.cli.tune.replicates import check_replicates, finish_replicates
+from tunesmith.cli.tune.sharded import Sharded, check_sharded, read_sharded
 from tunesmith.interruption import uninterrupted
 from tunesmith.registry import options_of
 from tunesmith.tuners.base import TUNERS
@@ -89,7 +90,7 @@ def command(arguments: Sequence[str]) -> Callable[..., None]:
     tuner = tuner_named(arguments)
     options = options_of(TUNERS.get(tuner))
     tune = with_options(
-        run, Owned("own", {option.field: option for option in options}), tuner=tuner
+        run, Owned("tuner_options", {option.field: option for option in options}), tuner=tuner
     )
     tune.__doc__ = (
         f"{run.__doc__}\n\nOptions of other tuners: --tuner NAME --help. "
@@ -134,7 +135,10 @@ def run(
     keep: Keep = [],  # noqa: B006
     drop: Drop = [],  # noqa: B006
     runs: Annotated[
-        int, typer.Option(help="How often to tune, with other random numbers.", metavar="INTEGER")
+        int,
+        typer.Option(
+            help="Tune this many times, with different random numbers.", metavar="INTEGER"
+        ),
     ] = 1,
     combine: Annotated[
         str,
@@ -166,6 +170,7 @@ def run(
     forest_lists: Lists = "kbest",
     prune: Prune = None,
     memory: Memory = None,
+    sharded: Sharded = False,
     out: Annotated[
         str | None,
         files(
@@ -181,7 +186,7 @@ def run(
     format_name: Format = None,
     strict: Strict = False,
     as_json: Json = False,
-    own: dict[str, Any],
+    tuner_options: dict[str, Any],
 ) -> None:
     """Find the weights that maximise the metric."""
     from tunesmith.errors import UsageError
@@ -201,7 +206,7 @@ def run(
         "dev": _Files(dev_candidates, dev_forests, dev_references, dev_scores),
         "test": _Files(test_candidates, test_forests, test_references, test_scores),
     }
-    _check_files(tune_files, start, held_out, files_of(TUNERS, tuner, own))
+    _check_files(tune_files, start, held_out, files_of(TUNERS, tuner, tuner_options))
     beside = check_replicates(replicates, out, log)
     for set_files in (tune_files, *held_out.values()):
         for path in (out, *beside):
@@ -213,7 +218,7 @@ def run(
         raise UsageError("--prune goes with --forests and --start; give them, or drop it")
     pruning = None if prune is None else Pruning.of(prune)
     checked_seed(seed)
-    algorithm = construct(TUNERS.get(tuner), own, f"tuner '{tuner}'")
+    algorithm = construct(TUNERS.get(tuner), tuner_options, f"tuner '{tuner}'")
     algorithm.check_forests(bool(forests))
     algorithm.check_choice(held_out["dev"].is_given, "give --dev-candidates, or --dev-forests")
     measure, *others = (METRICS.create(name) for name in metric)
@@ -223,6 +228,10 @@ def run(
     check_split(folds, fold_column, share)
     penalty = lenpen_of(lenpen, lenpen_range, lenpen_plain)
     check_lenpen(penalty, has_forests)
+    if sharded:
+        needing = {"--scores": bool(scores), "--feature": bool(feature)}
+        needing |= {"--folds": folds > 0, "--hold-out": share > 0, "--lenpen": penalty is not None}
+        check_sharded(algorithm, candidates, needing)
     quotient = next((spec for spec in feature if spec.startswith("per:")), None)
     if penalty is not None and quotient is not None:
         raise UsageError(f"--lenpen finds the exponent itself; drop --feature {quotient}")
@@ -240,6 +249,11 @@ def run(
     def read_set(paths: _Files) -> Task:
         # --format names one of lists or of forests: of what is tuned on.
         set_format = format_name if bool(paths.forests) == bool(forests) else None
+        if sharded and paths is tune_files:
+            files = paths.candidates, paths.references
+            shards = read_sharded(*files, set_format, measure, others)
+            session.note(f"{shards!r}")
+            return shards
         if not paths.forests:
             metrics = [measure, *others]
             lists = read_candidates(
@@ -353,8 +367,8 @@ def _check_files(
     """Raise an error if files do not go together, or standard input is read twice."""
     from tunesmith.errors import UsageError
 
-    for which, paths in {"": tune_files, **held_out}.items():
-        option = f"--{which}-" if which else "--"
+    for set_name, paths in {"": tune_files, **held_out}.items():
+        option = f"--{set_name}-" if set_name else "--"
         if paths.candidates and paths.forests:
             raise UsageError(f"{option}candidates and {option}forests; give one of them")
         if paths.forests and paths.scores:

@@ -146,9 +146,11 @@ def _decoder_options(cls: type[Decoder]) -> Mapping[str, Option]:
     inherited = {field.name for base in bases for field in dataclasses.fields(base)}
     options = sorted(options_of(cls), key=lambda option: option.field in inherited)
     plain = {option.field: option for option in options if option.field in PLAIN}
-    own = {f"decoder_{option.field}": option for option in options if option.field not in plain}
+    specific = {
+        f"decoder_{option.field}": option for option in options if option.field not in plain
+    }
     model = {field: plain.pop(field) for field in ("model",) if field in plain}
-    return {**model, **own, **{field: plain[field] for field in PLAIN if field in plain}}
+    return {**model, **specific, **{field: plain[field] for field in PLAIN if field in plain}}
 
 
 def why_not(flag: str, arguments: Sequence[str]) -> str | None:
@@ -177,7 +179,7 @@ def run(
     decoder: Annotated[
         str,
         typer.Option(
-            help="Who makes candidates; see `tunesmith list decoders`. path/to/file.py:Name runs "
+            help="The decoder; see `tunesmith list decoders`. path/to/file.py:Name runs "
             "that file. Without it --decoder-command is the decoder 'command'.",
             show_default=False,
             metavar="NAME",
@@ -237,7 +239,7 @@ def run(
     as_json: Json = False,
     tuner_options: dict[str, Any],
 ) -> None:
-    """Decode, add the new candidates to the old, tune, and again until nothing new appears."""
+    """Decode, add new candidates to the old ones, tune, and repeat until nothing new appears."""
     from tunesmith.decoders.base import DECODERS
     from tunesmith.io.weights.files import read_weights
     from tunesmith.loop.loop import Loop
@@ -253,9 +255,9 @@ def run(
         *files_of(TUNERS, tuner, tuner_options),
         *files_of(DECODERS, decoder, decoder_options),
     )
-    for which, (path, set_references) in held_out.items():
+    for set_name, (path, set_references) in held_out.items():
         if set_references and path is None:
-            raise UsageError(f"--{which}-references without --{which}-source; give both")
+            raise UsageError(f"--{set_name}-references without --{set_name}-source; give both")
     set_memory(memory)
     searched = ForestOptions(cast("Any", forest_search), list_size, cast("Any", forest_lists))
     loop = construct(Loop, loop_options, "the loop")
@@ -289,8 +291,10 @@ def run(
             raise UsageError(f"the decoder '{decoder}' has no weights of its own; give --start")
         inputs = _read(source, references, the_decoder, metrics, "")
         dev, test = (
-            None if path is None else _read(path, set_references, the_decoder, metrics, f"{which}-")
-            for which, (path, set_references) in held_out.items()
+            None
+            if path is None
+            else _read(path, set_references, the_decoder, metrics, f"{set_name}-")
+            for set_name, (path, set_references) in held_out.items()
         )
         with returning_best_so_far():
             with names_of(start), _hint(session, work_dir):
@@ -317,8 +321,8 @@ def run(
                 "work_dir": None if work_dir is None else shown_path(work_dir),
                 "tune": files_named(source=source, references=references),
                 **{
-                    which: files_named(source=path, references=set_references)
-                    for which, (path, set_references) in held_out.items()
+                    set_name: files_named(source=path, references=set_references)
+                    for set_name, (path, set_references) in held_out.items()
                 },
             }
             result = dataclasses.replace(result, inputs=named)
@@ -340,21 +344,21 @@ def _read(
     references: list[str],
     decoder: Decoder,
     metrics: Sequence[Metric],
-    which: str,
+    prefix: str,
 ) -> Inputs:
     """Read sentences and their references; raise an error if some are lacking."""
     from tunesmith.loop.inputs import Inputs
 
     known = decoder.sentences()
     if source is None and known is None:
-        raise UsageError(f"the decoder '{decoder.name}' needs sentences; give --{which}source")
+        raise UsageError(f"the decoder '{decoder.name}' needs sentences; give --{prefix}source")
     if source is not None and known is not None:
         raise UsageError(
-            f"the decoder '{decoder.name}' has its own sentences; leave out --{which}source"
+            f"the decoder '{decoder.name}' has its own sentences; leave out --{prefix}source"
         )
     for metric in metrics:
         if metric.needs_references and not references:
-            raise UsageError(f"{metric.name} needs references; give --{which}references")
+            raise UsageError(f"{metric.name} needs references; give --{prefix}references")
     return Inputs.read(source, references, known)
 
 

@@ -37,8 +37,8 @@ def files(text: str, metavar: str = "FILE", *flags: str) -> Any:
     return typer.Option(*flags, help=text, show_default=False, metavar=metavar)
 
 
-def _patterns(what: str) -> Any:
-    return files(f"{what}, by a pattern as LM*; repeat it for several.", "PATTERN")
+def _patterns(description: str) -> Any:
+    return files(f"{description}, by a pattern as LM*; repeat it for several.", "PATTERN")
 
 
 Metrics = Annotated[
@@ -154,11 +154,11 @@ def value_of(arguments: Sequence[str], option: str) -> str | None:
 
 def owners(flag: str) -> set[str]:
     """Return the tuners that have an option."""
-    wanted = flag.removeprefix("--").removeprefix("no-")
+    option_name = flag.removeprefix("--").removeprefix("no-")
     return {
         name
         for name in TUNERS.names()
-        if any(option.flag == wanted for option in options_of(TUNERS.get(name)))
+        if any(option.flag == option_name for option in options_of(TUNERS.get(name)))
     }
 
 
@@ -189,9 +189,9 @@ class Owned:
     part: str
     options: Mapping[str, Option]
 
-    def taken(self, given: dict[str, Any]) -> dict[str, Any]:
+    def taken(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Take what was given for it out of all that was given, by field."""
-        values = {option.field: given.pop(name) for name, option in self.options.items()}
+        values = {option.field: arguments.pop(name) for name, option in self.options.items()}
         return {field: value for field, value in values.items() if value not in (None, [])}
 
 
@@ -203,8 +203,8 @@ def with_options(
     ``tuner`` is what runs unless ``--tuner`` says otherwise.
     """
 
-    def command(**given: Any) -> None:
-        run(**{owned.part: owned.taken(given) for owned in parts}, **given)
+    def command(**arguments: Any) -> None:
+        run(**{owned.part: owned.taken(arguments) for owned in parts}, **arguments)
 
     names = {owned.part for owned in parts}
     parameters = []
@@ -376,9 +376,11 @@ def _what_next(result: TuneResult, out: str, history: bool) -> str:
     written = "weights"
     if out.endswith(".json"):
         steps = len(result.history)
-        kept = steps if history else len(without_middles(result.history))
+        written_steps = steps if history else len(without_middles(result.history))
         written = (
-            "the whole result" if kept == steps else f"{kept} of {steps} steps; --history keeps all"
+            "the whole result"
+            if written_steps == steps
+            else f"{written_steps} of {steps} steps; --history keeps all"
         )
     inputs = result.inputs or {}
     tuned_on = inputs.get("tune") or {}
@@ -423,8 +425,8 @@ def write_result(
     result = dataclasses.replace(result, warnings=list(every))
     if out is not None:
         data = None if out.endswith(".json") else rewritten(result)
-        kept = result.history if history else without_middles(result.history)
-        shown = dataclasses.replace(result, history=kept).to_dict()
+        steps = result.history if history else without_middles(result.history)
+        shown = dataclasses.replace(result, history=steps).to_dict()
         whole = json.dumps(shown, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
         write_atomically(out, whole if data is None else data)
     return result

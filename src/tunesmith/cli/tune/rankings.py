@@ -52,7 +52,7 @@ def command(arguments: Sequence[str]) -> Callable[..., None]:
     name = tuner_named(arguments)
     tuner = USUAL if name == DEFAULT else name
     options = options_of(TUNERS.get(tuner))
-    tune = with_options(run, Owned("own", {o.field: o for o in options}), tuner=tuner)
+    tune = with_options(run, Owned("tuner_options", {o.field: o for o in options}), tuner=tuner)
     tune.__doc__ = run.__doc__
     return tune
 
@@ -68,14 +68,15 @@ def run(
         typer.Option(
             "--metric",
             "-m",
-            help="As ndcg@10, map or rr; the first is tuned for, others are also reported.",
+            help="Metric, such as ndcg@10, map or rr; the first is tuned for, others are also "
+            "reported.",
             metavar="NAME",
         ),
     ] = ["ndcg@10"],  # noqa: B006
     normalisation: Annotated[
         str | None,
         typer.Option(
-            help="What is done to the scores of each query and run [default: min-max; none with "
+            help="Normalisation of the scores of each query and run [default: min-max; none with "
             "--letor].",
             show_default=False,
             metavar="none|min-max|z|sum|rank|reciprocal-rank",
@@ -107,9 +108,9 @@ def run(
     log: Log = [],  # noqa: B006
     strict: Strict = False,
     as_json: Json = False,
-    own: dict[str, Any],
+    tuner_options: dict[str, Any],
 ) -> None:
-    """Find the weights of runs, or of features, with which documents are ranked best."""
+    """Find the weights of runs or features that rank documents best."""
     from tunesmith.data.rankings.normalisation import Normalisation
     from tunesmith.io.weights.files import read_weights
     from tunesmith.metrics.rankings.metric import RankingMetric
@@ -121,7 +122,7 @@ def run(
     usual = "min-max" if letor is None else "none"
     how = Normalisation.of(normalisation or usual, missing)
     checked_seed(seed)
-    algorithm = construct(TUNERS.get(tuner), own, f"tuner '{tuner}'")
+    algorithm = construct(TUNERS.get(tuner), tuner_options, f"tuner '{tuner}'")
     algorithm.check_rankings(has_rankings=True)
     algorithm.check_choice(held_out["dev"] is not None, "give --dev-qrels or --dev-letor")
     measure, *others = (RankingMetric.of(name) for name in metric)
@@ -137,9 +138,9 @@ def run(
     start_weights = None if start is None else read_weights(start).weights
 
     def read(own_qrels: str | None, own_letor: str | None) -> RankingTask:
-        found = read_set(run_files, own_letor, own_qrels, start)
-        session.note(f"{found!r}")
-        return RankingTask(found, measure, how)
+        rankings = read_set(run_files, own_letor, own_qrels, start)
+        session.note(f"{rankings!r}")
+        return RankingTask(rankings, measure, how)
 
     tuning = read(qrels, letor)
     dev, test = (
@@ -177,14 +178,14 @@ def run(
 
 
 def _held_out(
-    letor: str | None, given: dict[str, tuple[str | None, str | None]]
+    letor: str | None, named: dict[str, tuple[str | None, str | None]]
 ) -> dict[str, str | None]:
     """Return the file of each held-out set: judgements of the same runs, or rows of features."""
-    found = {}
-    for name, (of_qrels, of_letor) in given.items():
+    files = {}
+    for name, (of_qrels, of_letor) in named.items():
         wrong = of_qrels if letor is not None else of_letor
         if wrong is not None:
             kind, other = ("qrels", "letor") if letor is not None else ("letor", "qrels")
             raise UsageError(f"--{name}-{kind} does not go with --{other}; give --{name}-{other}")
-        found[name] = of_letor if letor is not None else of_qrels
-    return found
+        files[name] = of_letor if letor is not None else of_qrels
+    return files

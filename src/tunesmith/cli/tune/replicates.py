@@ -67,19 +67,19 @@ def finish_replicates(
         if not only.interrupted:
             only = replace(only, interrupted=True, stopped=stopped)
         return finish(session, only, out, as_json, rewritten, history)
-    found = Replicates.of(results, higher_is_better)
-    if found.are_same:
+    replicates = Replicates.of(results, higher_is_better)
+    if replicates.are_same:
         session.say(
-            f"note: all runs score the same; '{found.results[0].tuner}' does not depend on the "
-            "seed here, and the deviation says nothing"
+            f"note: all runs score the same; '{replicates.results[0].tuner}' does not depend on "
+            "the seed here, and the deviation says nothing"
         )
-    if found.results[0].test is not None:
+    if replicates.results[0].test is not None:
         session.say(
-            f"note: the result is the run in the middle by the {found.by} score; if you choose a "
-            "run by its test score, the test score says too much"
+            f"note: the result is the run in the middle by the {replicates.by} score; if you "
+            "choose a run by its test score, the test score says too much"
         )
-    files: list[str | None] = [*beside] or [None] * len(found.results)
-    middle = found.result(files)
+    files: list[str | None] = [*beside] or [None] * len(replicates.results)
+    middle = replicates.result(files)
     if len(results) < count:
         middle = replace(middle, interrupted=True, stopped=stopped)
     result = write_result(session, middle, out, rewritten, history)
@@ -88,7 +88,7 @@ def finish_replicates(
         return result
     from rich.console import Console
 
-    held = list(found.results)
-    held[found.chosen] = result
-    Console().print(replace(found, results=tuple(held)), crop=False)
+    shown = list(replicates.results)
+    shown[replicates.chosen] = result
+    Console().print(replace(replicates, results=tuple(shown)), crop=False)
     return result

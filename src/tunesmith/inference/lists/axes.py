@@ -9,6 +9,7 @@ matrix, the axes are the same changes of the model scores.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,42 @@ BLOCK = 512
 SWEEPS = 50
 
 
+@dataclass(frozen=True)
+class GroupSample:
+    """The candidates that are looked at: all, or those of every k-th group of a very large set.
+
+    Attributes
+    ----------
+    candidates
+        What an array of all candidates is indexed with.
+    start : int64[G + 1]
+        Where the groups begin among them.
+    """
+
+    candidates: Any
+    start: Ints
+
+    @classmethod
+    def of(cls, count: int, start: Ints) -> GroupSample:
+        """Return those that are looked at for a number of variables."""
+        step = step_of_sample(count, int(start[-1]))
+        return cls(slice(None), start) if step <= 1 else cls.of_groups(start, 0, step)
+
+    @classmethod
+    def of_groups(cls, start: Ints, first: int, step: int) -> GroupSample:
+        """Return every k-th group from one of them on."""
+        groups = np.arange(first, len(start) - 1, step)
+        sizes = np.diff(start)[groups]
+        every = [np.arange(start[g], start[g + 1]) for g in groups]
+        chosen = np.concatenate([np.zeros(0, np.int64), *every])
+        return cls(chosen, np.concatenate([[0], np.cumsum(sizes)]))
+
+
+def step_of_sample(count: int, candidates: int) -> int:
+    """Return k, where every k-th group is looked at."""
+    return max(1, -(-count * candidates // MOST_NUMBERS))
+
+
 def axes_of_rows(row_of: RowOf, count: int, start: Ints) -> Axes:
     """Return the axes of variables, whose rows are made when they are needed.
 
@@ -53,6 +90,12 @@ def axes_of_rows(row_of: RowOf, count: int, start: Ints) -> Axes:
     start : int64[S + 1]
         Where groups begin.
     """
+    sample = GroupSample.of(count, start)
+    return axes_of_sample(lambda v: row_of(v, sample.candidates), count, sample.start)
+
+
+def axes_of_sample(row_of: Callable[[int], Floats], count: int, start: Ints) -> Axes:
+    """Return the axes of variables, given their rows in a sample, and where its groups begin."""
     centred, scale = _standardised(row_of, count, start)
     correlation = _scatter(centred, np.ones(centred.shape[1]))
     variances, vectors = eigenvectors(correlation)
@@ -71,21 +114,28 @@ def axes_of_rows(row_of: RowOf, count: int, start: Ints) -> Axes:
 
 def correlations(rows: Floats, start: Ints) -> Floats:
     """Return the correlations within groups [V, V]; 0 with what is the same in every group."""
-    centred, _ = _standardised(lambda v, chosen: rows[v, chosen], len(rows), start)
+    sample = GroupSample.of(len(rows), start)
+    return correlations_of_sample(lambda v: rows[v, sample.candidates], len(rows), sample.start)
+
+
+def correlations_of_sample(row_of: Callable[[int], Floats], count: int, start: Ints) -> Floats:
+    """Return the correlations of variables, given their rows in a sample."""
+    centred, _ = _standardised(row_of, count, start)
     return _scatter(centred, np.ones(centred.shape[1]))
 
 
-def _standardised(row_of: RowOf, count: int, start: Ints) -> tuple[Floats, Floats]:
+def _standardised(
+    row_of: Callable[[int], Floats], count: int, start: Ints
+) -> tuple[Floats, Floats]:
     """Return differences from the groups' means in units of their deviation, and these units.
 
     What does not vary within groups is 0, and its unit infinite.
     """
-    chosen, start = _some(count, start)
     groups = np.diff(start)
     centred = np.empty((count, start[-1]))
 
     def standardise(v: int) -> float:
-        row, out = row_of(v, chosen), centred[v]
+        row, out = row_of(v), centred[v]
         means = np.add.reduceat(row, start[:-1]) / groups
         np.subtract(row, np.repeat(means, groups), out=out)
         largest = np.abs(out).max(initial=0.0)
@@ -97,20 +147,6 @@ def _standardised(row_of: RowOf, count: int, start: Ints) -> tuple[Floats, Float
         return float(largest * size)
 
     return centred, np.array(map_pieces(standardise, range(count)))
-
-
-def _some(count: int, start: Ints) -> tuple[Any, Ints]:
-    """Return which candidates are looked at, and where their groups begin.
-
-    All of them, or those of every k-th group of a very large set.
-    """
-    step = -(-count * int(start[-1]) // MOST_NUMBERS)
-    if step <= 1:
-        return slice(None), start
-    groups = np.arange(0, len(start) - 1, step)
-    sizes = np.diff(start)[groups]
-    chosen = np.concatenate([np.arange(start[g], start[g + 1]) for g in groups])
-    return chosen, np.concatenate([[0], np.cumsum(sizes)])
 
 
 def _scatter(rows: Floats, weights: Floats) -> Floats:

@@ -179,7 +179,7 @@ def _equal_texts(candidates: CandidateSet) -> Flags:
     equal = np.zeros(len(candidates), np.bool_)
     for group in range(candidates.groups):
         lo, hi = references.group_start[group : group + 2]
-        wanted = {references.texts[r].tobytes() for r in range(lo, hi)}
+        reference_texts = {references.texts[r].tobytes() for r in range(lo, hi)}
         for row in range(candidates.start[group], candidates.start[group + 1]):
-            equal[row] = candidates.texts[row].tobytes() in wanted
+            equal[row] = candidates.texts[row].tobytes() in reference_texts
     return equal

@@ -76,7 +76,14 @@ def squares_within(values: Floats, start: Ints) -> tuple[float, float]:
     From one value of a group on, which lies within √M standard deviations of the mean: no more
     than a few digits cancel, and of a constant all of them.
     """
-    squares, size = 0.0, 0.0
+    return add_squares_within(values, start, 0.0, 0.0)
+
+
+@kernel
+def add_squares_within(
+    values: Floats, start: Ints, squares: float, size: float
+) -> tuple[float, float]:
+    """Add both sums of :func:`squares_within` to what other groups have come to before."""
     for g in range(start.shape[0] - 1):
         group = values[start[g] : start[g + 1]]
         first = group[0]

@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import coo_array, csr_array
 
 from tunesmith.arrays import Floats, Ids, Ints, Stats
 from tunesmith.data.candidates import CandidateSet, Texts
@@ -29,6 +29,12 @@ from tunesmith.inference.lists.expectation import (
     squares_within,
 )
 from tunesmith.inference.lists.sparse_envelope import shift_winners, sparse_envelope
+from tunesmith.inference.lists.variables import (
+    among_all,
+    dense_variables,
+    spread_of,
+    variable_row,
+)
 from tunesmith.inference.sharing import share_out_lines, works_elsewhere
 from tunesmith.kernels import kernel
 from tunesmith.metrics.scored import ScoredCandidates
@@ -40,8 +46,6 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-#: A variance below this share of the mean square is rounding.
-ROUNDING = 1e-13
 #: Several features that fire on more than this share of all candidates count as dense.
 FEW = 0.25
 
@@ -132,20 +136,23 @@ class ListHypotheses:
         map_pieces(measure, list(range(len(self.features.dense))))
         sparse = self.features.sparse
         if sparse.shape[1]:
-            member = csr_array(
-                (np.ones(len(self._group)), self._group, np.arange(len(self._group) + 1))
-            )
-            sums = (member.T @ sparse).tocsc()
-            shares = 1.0 / np.diff(self.start)
             with np.errstate(over="ignore", invalid="ignore"):  # no square of 1e300
-                mean_part = sums.multiply(sums).multiply(shares[:, None]).sum(axis=0)
+                mean_part = self.squares_of_means().sum(axis=0)
                 sizes_of_values[len(self.features.dense) :] = sparse.multiply(sparse).sum(axis=0)
                 squares[len(self.features.dense) :] = (
                     sizes_of_values[len(self.features.dense) :] - mean_part
                 )
-        varies = squares > ROUNDING * sizes_of_values
-        spread = factors * np.sqrt(np.where(varies, squares, 1.0) / self.features.candidates)
-        return np.where(varies, spread, 1.0)
+        return spread_of(squares, sizes_of_values, factors, self.features.candidates)
+
+    def squares_of_means(self) -> coo_array:
+        """Return the squared mean of each sparse feature in each group, times the group's size."""
+        group = self._group
+        member = csr_array((np.ones(len(group)), group, np.arange(len(group) + 1)))
+        sums = (member.T @ self.features.sparse).tocsc()
+        shares = 1.0 / np.diff(self.start)
+        # By coordinates they are added up one after the other, so that shards can go on.
+        squares: coo_array = sums.multiply(sums).multiply(shares[:, None]).tocoo()
+        return squares
 
     def sizes(self) -> Floats:
         """Return the spread of dense features, and of sparse ones their size where they are on."""
@@ -159,26 +166,15 @@ class ListHypotheses:
 
     def axes(self, directions: Sequence[Direction]) -> Axes | None:
         """Return axes of the variables that have dense features alone."""
-        count = len(self.features.dense)
-        dense = [k for k, way in enumerate(directions) if (way.features < count).all()]
+        rows = self.features.dense
+        dense = dense_variables(directions, len(rows))
         if not 1 < len(dense) <= MOST_AXES:
             return None
-        basis = np.array([directions[k].vector(len(self.names))[:count] for k in dense])
-
-        def row_of(v: int, chosen: Any) -> Floats:
-            # Products with one feature at a time: no bit depends on the number of threads.
-            first, *others = np.flatnonzero(basis[v])
-            row: Floats = basis[v, first] * self.features.dense[first][chosen]
-            for d in others:
-                row += basis[v, d] * self.features.dense[d][chosen]
-            return row
-
-        axes = axes_of_rows(row_of, len(dense), self.start)
-        if not len(axes.vectors):
-            return None
-        vectors, duals = (np.zeros((len(axes.vectors), len(directions))) for _ in range(2))
-        vectors[:, dense], duals[:, dense] = axes.vectors, axes.duals
-        return Axes(vectors, duals, len(dense) == len(directions))
+        basis = [directions[k].vector(len(self.names))[: len(rows)] for k in dense]
+        axes = axes_of_rows(
+            lambda v, chosen: variable_row(rows, basis[v], chosen), len(dense), self.start
+        )
+        return among_all(axes, dense, len(directions))
 
     def renewed(self, weights: Floats, before: TuningHypotheses | None = None) -> ListHypotheses:
         """Return themselves: there is no more than the lists have."""
@@ -307,9 +303,7 @@ class ListHypotheses:
         if len(features) == 1:
             rows, values = self.features.column(int(features[0]))
             return _Fired(rows, values, float(direction.values[0]))
-        start = self.features.sparse.indptr
-        together = (start[features - split + 1] - start[features - split]).sum()
-        if together > FEW * self.features.candidates:
+        if not self._are_rare(features):
             return None
         columns = [self.features.column(int(d)) for d in features]
         rows, place = np.unique(np.concatenate([c[0] for c in columns]), return_inverse=True)
@@ -317,6 +311,13 @@ class ListHypotheses:
         values = np.zeros(len(rows))
         np.add.at(values, place, np.concatenate(parts))
         return _Fired(rows, values, 1.0)
+
+    def _are_rare(self, features: Ints) -> bool:
+        """Tell whether several sparse features together fire on few candidates."""
+        columns = features - len(self.features.dense)
+        start = self.features.sparse.indptr
+        together = (start[columns + 1] - start[columns]).sum()
+        return bool(together <= FEW * self.features.candidates)
 
     def _lines(self, direction: Direction) -> LineBatch:
         known = self._known(direction)

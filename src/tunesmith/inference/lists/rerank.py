@@ -103,17 +103,17 @@ def nbest(
         How many there are of each group.
     """
     scores = candidates.features.dot(values)
-    wanted = np.arange(candidates.groups) if groups is None else groups
-    sizes = np.minimum(np.diff(candidates.start)[wanted], count)
+    chosen = np.arange(candidates.groups) if groups is None else groups
+    sizes = np.minimum(np.diff(candidates.start)[chosen], count)
     ends = np.cumsum(sizes)
     rows = np.empty(int(sizes.sum()), np.int64)
 
     def fill(part: Ints) -> None:
         first = int(ends[part[0]] - sizes[part[0]])
         group_rows = rows[first : ends[part[-1]]]
-        best_of_each(scores, candidates.start, wanted[part], count, group_rows)
+        best_of_each(scores, candidates.start, chosen[part], count, group_rows)
 
-    pieces = [np.arange(k, min(k + PIECE, len(wanted))) for k in range(0, len(wanted), PIECE)]
+    pieces = [np.arange(k, min(k + PIECE, len(chosen))) for k in range(0, len(chosen), PIECE)]
     map_pieces(fill, pieces)
     return rows, sizes
 

@@ -94,11 +94,11 @@ class RayEngine(RemoteEngine):
     def _wait_for_room(self) -> None:
         """Wait until others have let go of CPUs; without them workers would never start."""
         end = time.monotonic() + PATIENCE
-        wanted = self.workers * self._cpus
-        while (free := self._joined.free_cpus()) < wanted:
+        needed = self.workers * self._cpus
+        while (free := self._joined.free_cpus()) < needed:
             if time.monotonic() > end:
                 raise TunesmithError(
-                    f"{self.workers} workers need {wanted} CPUs, but others use the Ray cluster "
+                    f"{self.workers} workers need {needed} CPUs, but others use the Ray cluster "
                     f"and {free:g} are free; give fewer workers, or wait until the others are done"
                 )
             time.sleep(0.1)

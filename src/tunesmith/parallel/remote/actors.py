@@ -108,6 +108,14 @@ class RemoteActors(Actors):
             raise outcome.error.restored()
         return Answer(actor, outcome.value)
 
+    def ignore_answers(self) -> None:
+        """Wait for all answers that are owed."""
+        with self._engine._locked():
+            while self._pending:
+                while not self._outcomes:
+                    self._engine._pump()
+                self._pending.discard(self._outcomes.popleft()[0])
+
     def replace(self, actor: int, seed: Any) -> None:
         """Create an actor again, in the worker that has its slot now."""
         if actor in self._pending:

@@ -8,12 +8,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import pytest
 
 pytestmark = [
     pytest.mark.long,
     pytest.mark.skipif(
         importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed"
+    ),
+    pytest.mark.skipif(
+        numba.config.DISABLE_JIT, reason="the simulator interprets kernels of a device anyway"
     ),
 ]
 
