@@ -151,13 +151,13 @@ def certify(
     constraints
         Only weights that satisfy restrictions, as the given ones must.
     memory_limit
-        Megabytes for what is left to search.
+        Memory in megabytes for the open parts of the search.
     """
     check_options(time_limit, tolerance, within, box, constraints)
     check_sum(tuning, "a certificate")
     limits = SearchLimits(time_limit, megabytes=memory_limit)
-    given = Weights.from_dict(weights)
-    values = given.matched(tuning.names, strict)
+    named = Weights.from_dict(weights)
+    values = named.matched(tuning.names, strict)
     seed = 1 if rng is None else rng
     generator = generator_of(seed)
     score = tuning.score(best_of(tuning.candidates, values))
@@ -181,8 +181,8 @@ def certify(
         tuning.oracle().score,
         proof,
         reached,
-        given.updated(Weights(tuning.names, best)),
-        given,
+        named.updated(Weights(tuning.names, best)),
+        named,
         f"certify|time_limit:{time_limit}|tolerance:{tolerance:g}|"
         + (f"within:{where}|" if where else "")
         + tuning.signature(),
@@ -240,37 +240,39 @@ class _Certification:
                 smaller["gap"] = max(0.0, sign * (greater["bound"] - smaller["best"]))
 
     def _proof(
-        self, problem: Problem, vector: Floats, limits: SearchLimits, **about: Any
+        self, problem: Problem, vector: Floats, limits: SearchLimits, **restrictions: Any
     ) -> dict[str, Any]:
         compile_kernels(problem, self.tolerance)
-        tuning, found, met = self.tuning, None, [self.values]
+        tuning, result, met = self.tuning, None, [self.values]
         if problem.size > 0:
             # What was met within a smaller angle is within this one too.
             earlier = [problem.vector(weights) for weights in self.met]
-            near = self._near(vector, about) if problem.size > ONE_TREE else []
+            near = self._near(vector, restrictions) if problem.size > ONE_TREE else []
             begins = [vector, *earlier, *near]
-            known = first_incumbents(problem, self.tolerance, self.rng, begins, limits, **about)
-            found = exact_search(
+            known = first_incumbents(
+                problem, self.tolerance, self.rng, begins, limits, **restrictions
+            )
+            result = exact_search(
                 problem,
                 known,
                 self.rng,
                 tolerance=self.tolerance,
                 limits=limits,
                 tell=progress_of(problem),
-                **about,
+                **restrictions,
             )
-            if problem.region is None and not about:
-                found = completed(tuning, problem, found, limits, self.tolerance)
-            vectors = [one for one in (found.vector, found.unclear) if one is not None]
-            met += [problem.weights(one * to_size_of(vector, one)) for one in vectors]
+            if problem.region is None and not restrictions:
+                result = completed(tuning, problem, result, limits, self.tolerance)
+            vectors = [v for v in (result.vector, result.unclear) if v is not None]
+            met += [problem.weights(v * to_size_of(vector, v)) for v in vectors]
         self.met += met[1:]
         score = tuning.score(best_of(tuning.candidates, self.values))
         reached = best_of_choices(tuning, met)[1]
-        return certificate(problem, score, found, limits.passed, reached)
+        return certificate(problem, score, result, limits.passed, reached)
 
-    def _near(self, vector: Floats, about: Mapping[str, Any]) -> list[Floats]:
+    def _near(self, vector: Floats, restrictions: Mapping[str, Any]) -> list[Floats]:
         """Return vectors near to the given one: on many groups they are the best to begin with."""
-        if about:
+        if restrictions:
             return []
         away = self.rng.standard_normal((NEARBY, len(vector)))
         length = float(np.sqrt((vector**2).mean())) or 1.0
@@ -307,8 +309,8 @@ def _where(
 
 def angles_of(within: float | Sequence[float]) -> list[float]:
     """Return angles in degrees, ascending."""
-    given = [within] if isinstance(within, int | float) else [*within]
-    return sorted({float(angle) for angle in given})
+    angles = [within] if isinstance(within, int | float) else [*within]
+    return sorted({float(angle) for angle in angles})
 
 
 def best_of_choices(tuning: TuningSet, choices: list[Floats]) -> tuple[Floats, float]:

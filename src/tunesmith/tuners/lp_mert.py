@@ -62,36 +62,40 @@ class LPMERT(Constrained, Remembering):
     )
     time_limit: float | None = option(
         None,
-        "seconds after which the best found so far is taken [default: none]",
+        "seconds after which the best weights so far are returned [default: none]",
         above=0,
         most=LARGEST,
     )
     test_limit: int | None = option(
         None,
-        "about so many tested choices of candidates after which it is taken [default: none]",
+        "about how many choices of candidates to test before the best "
+        "weights so far are returned [default: none]",
         least=1,
         most=LARGEST,
     )
     memory_limit: float = option(
         1000.0,
-        "megabytes for what is left to search; with more it goes depth first",
+        "memory in megabytes for the open parts of the search; beyond it the "
+        "search goes depth first",
         above=0,
         most=LARGEST,
     )
     cosine: float | None = option(
         None,
-        "only weights with at least this cosine to the starting weights, features being scaled",
+        "only weights with at least this cosine to the starting weights, for scaled features",
         least=-1,
         below=1,
     )
     beam: int | None = option(
         None,
-        "competitors that a combination of sentences keeps in search beam [default: 1000]",
+        "width of the search beam: competitors kept for each combination of "
+        "sentences [default: 1000]",
         least=1,
         most=LARGEST,
     )
     tolerance: float = option(
-        TOLERANCE, "lead of a winner that counts, for scaled features and weights of length 1"
+        TOLERANCE,
+        "smallest lead by which a winner counts, for scaled features and weights of norm 1",
     )
 
     needs_sum = True
@@ -136,7 +140,7 @@ class LPMERT(Constrained, Remembering):
         problem = Problem.of(tuning, region=Region.of(space))
         self._compile(problem)
         choices = distinct([begin, *(space.exact(point) for point in self.points(tuning.names))])
-        found, searches = None, 0
+        result, searches = None, 0
         record = _Record(problem)
         if problem.size > 0:
             if limits.seconds is None and (self.search == "beam" or problem.size > ONE_TREE):
@@ -148,22 +152,22 @@ class LPMERT(Constrained, Remembering):
                 problem = within_angle(problem, vectors[0], self.cosine)
                 record = _Record(problem)
             with uninterrupted():  # it ends when it is asked to, and says what is proven
-                found = self._search(problem, vectors, limits, rng, record)
+                result = self._search(problem, vectors, limits, rng, record)
                 if self.search == "cones" and space.is_free and not self._is_restricted:
-                    found = completed(tuning, problem, found, limits, self.tolerance)
-            if not (found.tested or searches):
+                    result = completed(tuning, problem, result, limits, self.tolerance)
+            if not (result.tested or searches):
                 check()
             choices = [w for w in choices if self._counts(problem.vector(w), vectors[0])]
-            if found.unclear is not None:
-                choices.append(space.exact(problem.weights(found.unclear)))
-            if found.vector is not None:
-                vector = found.vector * to_size_of(vectors[0], found.vector)
+            if result.unclear is not None:
+                choices.append(space.exact(problem.weights(result.unclear)))
+            if result.vector is not None:
+                vector = result.vector * to_size_of(vectors[0], result.vector)
                 choices.insert(0, space.exact(problem.weights(vector)))
         weights, score = best_of_choices(tuning, choices)
-        stopped = f"{found.tested} tests" if is_interrupted() and found is not None else None
+        stopped = f"{result.tested} tests" if is_interrupted() and result is not None else None
         if self.search == "beam":
             return Outcome(weights, record.history, searches, stopped=stopped)
-        proof = certificate(problem, score, found, limits.passed)
+        proof = certificate(problem, score, result, limits.passed)
         if self._is_restricted:
             proof["within"] = f"a cosine of {self.cosine} to the starting weights"
         elif not space.is_free:
@@ -196,26 +200,30 @@ class LPMERT(Constrained, Remembering):
         record: _Record,
     ) -> ExactResult:
         """Search from some vectors on; the first is what a cosine is to."""
-        about: dict[str, Any] = {"tolerance": self.tolerance, "limits": limits}
+        options: dict[str, Any] = {"tolerance": self.tolerance, "limits": limits}
         if self.search == "beam":
             begins = [*first, np.ones(problem.dimensions)]
             if limits.seconds is not None:
                 some = local_search(problem, 0.0, rng, begins, limits.part(CLIMBING), None)
-                begins = [one.vector for one in some[:1]] + begins
+                begins = [incumbent.vector for incumbent in some[:1]] + begins
             begin = reassessed(problem, 0.0, begins)[0]
             beam = BEAM if self.beam is None else self.beam
-            return beam_search(problem, begin.vector, beam=beam, rng=rng, **about)
+            return beam_search(problem, begin.vector, beam=beam, rng=rng, **options)
         region: dict[str, Any] = {}
         if self._is_restricted:
             region = {"towards": first[0], "cosine": self.cosine}
-            about |= region
+            options |= region
         known = first_incumbents(problem, self.tolerance, rng, first, limits, **region)
         if self.search == "cones":
-            return exact_search(problem, known, rng, tell=record, **about)
-        near = [one for one in known if one.clear and self._counts(one.vector, first[0])]
-        found = lazy_search(problem, incumbent=near[0] if near else None, **about)
-        unclear = unclear_among(problem, known, found.bound, self.tolerance, **region)
-        return dataclasses.replace(found, unclear=unclear)
+            return exact_search(problem, known, rng, tell=record, **options)
+        near = [
+            incumbent
+            for incumbent in known
+            if incumbent.clear and self._counts(incumbent.vector, first[0])
+        ]
+        result = lazy_search(problem, incumbent=near[0] if near else None, **options)
+        unclear = unclear_among(problem, known, result.bound, self.tolerance, **region)
+        return dataclasses.replace(result, unclear=unclear)
 
     def _counts(self, vector: Floats, first: Floats) -> bool:
         lengths = np.sqrt((vector**2).sum() * (first**2).sum())

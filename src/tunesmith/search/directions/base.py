@@ -250,6 +250,9 @@ class Directions(ABC):
     #: Whether a climb costs so much that one start must do, unless the user asks for more.
     is_costly: ClassVar[bool] = False
 
+    #: Whether they are found by gradients, for which more than lines and points is asked.
+    needs_gradients: ClassVar[bool] = False
+
     def check(self, metric: Metric) -> None:  # noqa: B027  (most need nothing)
         """Raise an error if a metric lacks what the directions are found by."""
 

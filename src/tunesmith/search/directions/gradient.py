@@ -57,14 +57,14 @@ class Gradient(Directions):
     which the printed formula drops, is kept: it tells how much a penalty weighs beside the metric.
     """
 
-    is_costly = True
+    is_costly = needs_gradients = True
 
     steps: int | None = option(
         None, f"conjugate gradient steps at most, {STEPS} by default; 0 takes a gradient as it is"
     )
     first: float = option(0.01, "μ of the flattest distribution")
     last: float = option(1000.0, "μ of the sharpest distribution")
-    paper: bool = option(False, "the paper's formula: features and μ as they are, and no steps")
+    paper: bool = option(False, "the paper's formula: features and μ unscaled, and no steps")
 
     def __post_init__(self) -> None:
         if self.steps is not None and self.paper:
@@ -178,13 +178,13 @@ class Gradient(Directions):
         return climb.space.direction(variables / np.abs(variables).max(), "gradient")
 
 
-def _solved(curved: Callable[[Floats], Floats], wanted: Floats, steps: int) -> Floats:
+def _solved(curved: Callable[[Floats], Floats], target: Floats, steps: int) -> Floats:
     """Return about the vector that a symmetric matrix maps to a wanted one.
 
     The method of conjugate gradients (Hestenes and Stiefel 1952); without steps, 0.
     """
-    solution = np.zeros(len(wanted))
-    left, toward = wanted, wanted
+    solution = np.zeros(len(target))
+    left, toward = target, target
     square = inner(left, left)
     enough = SOLVED**2 * square
     for _ in range(steps):

@@ -63,7 +63,7 @@ def line_round(climb: Climb, point: Point, directions: Sequence[Direction]) -> P
 
 @DIRECTIONS.register("powell")
 class Powell(Directions):
-    """Search along every direction in turn, then along the way that was made (Powell 1964)."""
+    """Search along every direction in turn, then along the line from start to end (Powell 1964)."""
 
     def climb(self, climb: Climb, point: Point) -> Point:
         """Repeat until a round gains nothing.

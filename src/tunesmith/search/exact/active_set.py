@@ -63,14 +63,14 @@ def scores_in(points: Floats, start: Ints, group: int, vector: Floats, scores: F
 
 
 @kernel
-def rival(scores: Floats, kin: Ints, lo: int, many: int, own: int) -> int:
-    """Return the highest scored point of a group beside its own and that one's kin; -1 for none.
+def rival(scores: Floats, kin: Ints, lo: int, many: int, point: int) -> int:
+    """Return the highest scored point of a group beside one point and its kin; -1 for none.
 
     ``kin`` numbers points of the same loss that nearly coincide: whichever of them wins, no more
     is lost, so they need not be ahead of each other.
     """
-    other = best_other(scores, many, own)
-    family = kin[lo + own]
+    other = best_other(scores, many, point)
+    family = kin[lo + point]
     if family < 0 or kin[lo + other] != family:
         return other
     other = -1
@@ -86,7 +86,7 @@ def closest_rival(
     start: Ints,
     kin: Ints,
     group: int,
-    own: int,
+    point: int,
     size: int,
     need: float,
     scores: Floats,
@@ -98,22 +98,22 @@ def closest_rival(
     lead is infinite, and the other point -1, if there is none.
     """
     lo, many = start[group], start[group + 1] - start[group]
-    other = rival(scores, kin, lo, many, own)
+    other = rival(scores, kin, lo, many, point)
     if other < 0:
         return np.inf, -1
-    least = scores[own] - scores[other]
+    least = scores[point] - scores[other]
     if least < 0.0 or least >= need:
         return least, other
-    family = kin[lo + own]
+    family = kin[lo + point]
     base = points[lo * size : (lo + many) * size]
     least = np.inf
     for i in range(many):
-        lead = scores[own] - scores[i]
-        if i == own or lead >= need or (family >= 0 and kin[lo + i] == family):
+        lead = scores[point] - scores[i]
+        if i == point or lead >= need or (family >= 0 and kin[lo + i] == family):
             continue
         square = 0.0
         for d in range(size):
-            apart = base[d * many + own] - base[d * many + i]
+            apart = base[d * many + point] - base[d * many + i]
             square += apart * apart
         if 0.0 < square < 1.0:
             lead /= np.sqrt(square)
@@ -123,14 +123,16 @@ def closest_rival(
 
 
 @kernel
-def difference(points: Floats, start: Ints, group: int, own: int, other: int, row: Floats) -> None:
+def difference(
+    points: Floats, start: Ints, group: int, point: int, other: int, row: Floats
+) -> None:
     """Fill in the row of two points of a group: their difference, of length 1 at least."""
     size = row.shape[0]
     lo, many = start[group], start[group + 1] - start[group]
     base = points[lo * size : (lo + many) * size]
     square = 0.0
     for d in range(size):
-        row[d] = base[d * many + own] - base[d * many + other]
+        row[d] = base[d * many + point] - base[d * many + other]
         square += row[d] * row[d]
     if 0.0 < square < 1.0:
         length = np.sqrt(square)
@@ -139,36 +141,36 @@ def difference(points: Floats, start: Ints, group: int, own: int, other: int, ro
 
 
 @kernel
-def best_other(scores: Floats, many: int, own: int) -> int:
+def best_other(scores: Floats, many: int, point: int) -> int:
     """Return the highest of the first scores but one."""
-    at = 1 if own == 0 else 0
+    at = 1 if point == 0 else 0
     best = scores[at]
     for i in range(many):
-        if scores[i] > best and i != own:
+        if scores[i] > best and i != point:
             best, at = scores[i], i
     return at
 
 
 @kernel
-def _project(basis: Floats, row: Floats, found: Floats) -> None:
+def _project(basis: Floats, row: Floats, projected: Floats) -> None:
     size = row.shape[0]
     for i in range(size):
-        found[i] = 0.0
+        projected[i] = 0.0
     for d in range(size):
         value = row[d]
         line = basis[d]
         for i in range(size):
-            found[i] += value * line[i]
+            projected[i] += value * line[i]
 
 
 @kernel
-def _solve(factor: Floats, count: int, right: Floats, found: Floats) -> None:
-    """Solve factor · found = right for the first ``count``."""
+def _solve(factor: Floats, count: int, right: Floats, solution: Floats) -> None:
+    """Solve factor · solution = right for the first ``count``."""
     for i in range(count - 1, -1, -1):
         value = right[i]
         for j in range(i + 1, count):
-            value -= factor[i, j] * found[j]
-        found[i] = value / factor[i, i]
+            value -= factor[i, j] * solution[j]
+        solution[i] = value / factor[i, i]
 
 
 @kernel
@@ -213,17 +215,17 @@ def _rotate(basis: Floats, i: int, j: int, cosine: float, sine: float) -> None:
 
 @kernel
 def _drop(
-    which: int, basis: Floats, factor: Floats, forces: Floats, rows: Ints, count: Ints
+    dropped: int, basis: Floats, factor: Floats, forces: Floats, rows: Ints, count: Ints
 ) -> None:
     """Take a row out; Givens rotations make the factor triangular again."""
     last = count[0] - 1
-    for j in range(which, last):
+    for j in range(dropped, last):
         for i in range(j + 2):
             factor[i, j] = factor[i, j + 1]
         forces[j] = forces[j + 1]
         rows[j, 0], rows[j, 1] = rows[j + 1, 0], rows[j + 1, 1]
     count[0] = last
-    for j in range(which, last):
+    for j in range(dropped, last):
         a, b = factor[j, j], factor[j + 1, j]
         length = np.sqrt(a * a + b * b)
         if length == 0.0:
@@ -256,7 +258,7 @@ def _append(along: Floats, basis: Floats, factor: Floats, count: Ints) -> None:
 @kernel
 def add_row(
     row: Floats,
-    own: int,
+    point: int,
     other: int,
     vector: Floats,
     goal: Floats,
@@ -305,11 +307,11 @@ def add_row(
             for i in range(here):
                 forces[i] = max(-change[i], 0.0)
             forces[here] = 1.0
-            rows[here, 0], rows[here, 1] = own, other
+            rows[here, 0], rows[here, 1] = point, other
             return -changes
         if full <= step:
             forces[here] = force + full
-            rows[here, 0], rows[here, 1] = own, other
+            rows[here, 0], rows[here, 1] = point, other
             _append(along, basis, factor, count)
             _refresh(vector, goal, basis, factor, forces, count[0])
             return changes
@@ -376,7 +378,7 @@ def attain(
     while satisfied < order.shape[0]:
         group = order[at]
         lo, many = start[group], start[group + 1] - start[group]
-        own = chosen[group] - lo
+        point = chosen[group] - lo
         if many > 1:
             scores_in(points, start, group, vector, scores)
             square = 0.0
@@ -384,12 +386,12 @@ def attain(
                 square += vector[d] * vector[d]
             # Near to a goal the rows themselves hold; otherwise any vector inside will do.
             need = HOLDS if aims else tolerance * np.sqrt(square) * (1.0 + 1e-9)
-            lead, other = closest_rival(points, start, kin, group, own, size, need, scores)
+            lead, other = closest_rival(points, start, kin, group, point, size, need, scores)
             if other >= 0 and (lead < need or square == 0.0):
-                difference(points, start, group, own, other, row)
+                difference(points, start, group, point, other, row)
                 changes = add_row(
                     row,
-                    lo + own,
+                    lo + point,
                     lo + other,
                     vector,
                     goal,

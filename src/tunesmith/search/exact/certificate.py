@@ -26,19 +26,19 @@ class SearchLimits:
     seconds, tests, megabytes
         At most so much time, so many tested choices, so much memory for what is still open;
         None is no limit.
-    begun
+    started
         When the time began, by :func:`~tunesmith.kernels.compiling.working_seconds`.
     """
 
     seconds: float | None = None
     tests: int | None = None
     megabytes: float | None = None
-    begun: float = field(default_factory=_now)
+    started: float = field(default_factory=_now)
 
     @property
     def passed(self) -> float:
         """Seconds since the beginning."""
-        return working_seconds() - self.begun
+        return working_seconds() - self.started
 
     @property
     def left(self) -> float:
@@ -117,7 +117,7 @@ def progress_of(problem: Problem) -> Tell:
 def certificate(
     problem: Problem,
     score: float,
-    found: ExactResult | None,
+    result: ExactResult | None,
     seconds: float,
     best_met: float | None = None,
 ) -> dict[str, Any]:
@@ -131,17 +131,17 @@ def certificate(
     ----------
     score
         What the weights reach, in the metric's unit.
-    found
+    result
         What is known; None where there is nothing to choose.
     best_met
         What the best weights reach that were met; those of ``score`` unless given.
     """
     sign = 1.0 if problem.metric.higher_is_better else -1.0
-    bound = 0 if found is None else min(found.bound, found.loss)
+    bound = 0 if result is None else min(result.bound, result.loss)
     best, limit = sign * score, sign * problem.score(bound)
     met = best if best_met is None else max(best, sign * best_met)
     least = SAME * max(1.0, abs(best))
-    is_tie = found is not None and met > limit + least
+    is_tie = result is not None and met > limit + least
     # Where features differ by rounding alone, a bound may be above what candidates can reach.
     reached = not is_tie and best >= limit - least
     highest = max(met, limit)
@@ -150,7 +150,7 @@ def certificate(
         "bound": score if reached else sign * highest,
         "gap": 0.0 if reached else max(0.0, highest - best),
         "optimal": reached,
-        "tested": 0 if found is None else found.tested,
+        "tested": 0 if result is None else result.tested,
         "total": problem.total,
         "seconds": seconds,
     }

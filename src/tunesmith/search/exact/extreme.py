@@ -117,7 +117,7 @@ class Tester:
         vector, basis, *_, count = self._state
         reset(vector, np.zeros(len(vector)), basis, count)
         self.tested += 1
-        found = examine(
+        verdict = examine(
             problem.points,
             problem.start,
             problem.kin,
@@ -132,14 +132,14 @@ class Tester:
             self._witness,
             self._blame,
         )
-        if found == UNDECIDED:
+        if verdict == UNDECIDED:
             raise undecided()
-        if found == INFEASIBLE:
+        if verdict == INFEASIBLE:
             return Attainability(False, None, 0.0, np.flatnonzero(self._blame))
         length = float(np.sqrt((self._witness**2).sum()))
         witness = self._witness / length if length > 0 else self._witness.copy()
-        about = problem.points, problem.start, problem.kin
-        margin = margin_of(*about, order, chosen, witness, self._scores)
+        arrays = problem.points, problem.start, problem.kin
+        margin = margin_of(*arrays, order, chosen, witness, self._scores)
         return Attainability(True, witness, float(margin), np.zeros(0, np.int64))
 
 
@@ -241,21 +241,21 @@ def examine(
     """
     size = vector.shape[0]
     nowhere = np.zeros(size)
-    found = attain(
+    verdict = attain(
         points, start, kin, order, chosen, tolerance,
         vector, nowhere, basis, factor, forces, rows, count, scores,
     )  # fmt: skip
-    if found == UNDECIDED:
+    if verdict == UNDECIDED:
         # Once more without what rounding has left in the state.
         reset(vector, nowhere, basis, count)
-        found = attain(
+        verdict = attain(
             points, start, kin, order, chosen, tolerance,
             vector, nowhere, basis, factor, forces, rows, count, scores,
         )  # fmt: skip
-    if found == INFEASIBLE:
+    if verdict == INFEASIBLE:
         accuse(owner, forces, rows, count, blame)
-    if found != FEASIBLE:
-        return found
+    if verdict != FEASIBLE:
+        return verdict
     copy_to(witness, 0, vector)
     if cosine <= 0.0 or _product(vector, aim) >= cosine * _length(vector):
         return FEASIBLE
@@ -335,18 +335,18 @@ def _within_cosine_by_length(
         )  # fmt: skip
         if changes > max(MOST_CHANGES * size, LEAST_CHANGES):
             return UNDECIDED
-        found = INFEASIBLE
+        verdict = INFEASIBLE
         if changes > 0 and _length(witness) > longest * (2.0 - NEAR):
             forces[count[0]] = 0.0
         elif changes > 0:
-            found = attain(
+            verdict = attain(
                 points, start, kin, order, chosen, tolerance,
                 witness, nowhere, basis, factor, forces, rows, count, scores,
             )  # fmt: skip
-        if found == INFEASIBLE:
+        if verdict == INFEASIBLE:
             accuse(owner, forces, rows, count, blame)
-        if found != FEASIBLE:
-            return found
+        if verdict != FEASIBLE:
+            return verdict
     return UNDECIDED
 
 
@@ -371,12 +371,12 @@ def _within_cosine(
     blame: Bytes,
 ) -> int:
     """Look for a vector of a cone within a cosine; in another way where rounding is in the way."""
-    found = _within_cosine_by_length(
+    verdict = _within_cosine_by_length(
         points, start, kin, owner, order, chosen, tolerance, aim, cosine,
         basis, factor, forces, rows, count, scores, witness, blame,
     )  # fmt: skip
-    if found != UNDECIDED:
-        return found
+    if verdict != UNDECIDED:
+        return verdict
     return _within_cosine_by_distance(
         points, start, kin, owner, order, chosen, tolerance, aim, cosine,
         basis, factor, forces, rows, count, scores, witness, blame,
@@ -415,13 +415,13 @@ def _within_cosine_by_distance(
     far = FAR / (tolerance * cosine)
     goal = aim * far
     reset(witness, goal, basis, count)
-    found = attain(
+    verdict = attain(
         points, start, kin, order, chosen, tolerance,
         witness, goal, basis, factor, forces, rows, count, scores,
     )  # fmt: skip
-    if found == UNDECIDED:
+    if verdict == UNDECIDED:
         return UNDECIDED
-    if found == FEASIBLE:
+    if verdict == FEASIBLE:
         forces[count[0]] = 0.0
         square = 0.0
         for d in range(aim.shape[0]):
@@ -449,8 +449,8 @@ def margin_of(
     least, size = np.inf, vector.shape[0]
     for group in order:
         if start[group + 1] - start[group] > 1:
-            own = chosen[group] - start[group]
+            point = chosen[group] - start[group]
             scores_in(points, start, group, vector, scores)
-            lead, _ = closest_rival(points, start, kin, group, own, size, np.inf, scores)
+            lead, _ = closest_rival(points, start, kin, group, point, size, np.inf, scores)
             least = min(least, lead)
     return least

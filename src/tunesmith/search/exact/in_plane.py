@@ -20,7 +20,7 @@ MOST_FEATURES = 3
 def completed(
     tuning: TuningSet,
     problem: Problem,
-    found: ExactResult,
+    result: ExactResult,
     limits: SearchLimits,
     tolerance: float,
 ) -> ExactResult:
@@ -29,25 +29,25 @@ def completed(
     Whole-numbered features have many ties in one vector. Around it cones are small without end;
     the regions of the weights are few.
     """
-    if found.optimal or problem.dimensions > MOST_FEATURES or limits.left <= 0:
-        return found
+    if result.optimal or problem.dimensions > MOST_FEATURES or limits.left <= 0:
+        return result
     longest = _longest(problem)
     # Where a lead of τ over a point at distance d > 1 counts, the tie is an angle of τ/d away.
     narrowest = min(TOLERANCE, tolerance / longest)
     if narrowest < PRECISION * longest:
-        return found  # rounding would decide which regions there are
+        return result  # rounding would decide which regions there are
     hypotheses = tuning.hypotheses()
     where = Slice.whole(problem.spread)
     until = working_seconds() + limits.left
     plane = search_slice(hypotheses, where, narrowest, until)
     if not plane.complete or plane.point is None:
-        return found
+        return result
     ends = assessed(problem, 0.0, [problem.vector(plane.point.weights)])
-    if not ends or ends[0].loss > found.loss:
-        return found
+    if not ends or ends[0].loss > result.loss:
+        return result
     best = ends[0]
     # No region is better; what is below its loss is no loss of any region.
-    return dataclasses.replace(found, vector=best.vector, loss=best.loss, bound=best.loss)
+    return dataclasses.replace(result, vector=best.vector, loss=best.loss, bound=best.loss)
 
 
 def _longest(problem: Problem) -> float:

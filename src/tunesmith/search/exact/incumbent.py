@@ -67,14 +67,14 @@ def assess(
     for group in range(start.shape[0] - 1):
         lo, many = start[group], start[group + 1] - start[group]
         scores_in(points, start, group, vector, scores)
-        own = best_other(scores, many, -1)
+        point = best_other(scores, many, -1)
         ahead = True
         if many > 1:
-            lead, _ = closest_rival(points, start, kin, group, own, size, need, scores)
+            lead, _ = closest_rival(points, start, kin, group, point, size, need, scores)
             ahead = lead >= need
         if ahead and square > 0.0:
-            winners[group] = lo + own
-            total += loss[lo + own]
+            winners[group] = lo + point
+            total += loss[lo + point]
         else:
             winners[group] = -1
             clear = False
@@ -184,8 +184,10 @@ def incumbents(
             return []
         return climbed(problem, tolerance, task[1], task[0], limits)
 
-    found = [one for end in map_pieces(climb, tasks) for one in end]
-    return sorted(found + assessed(problem, tolerance, first), key=lambda one: one.loss)
+    climbed_to = [incumbent for end in map_pieces(climb, tasks) for incumbent in end]
+    return sorted(
+        climbed_to + assessed(problem, tolerance, first), key=lambda incumbent: incumbent.loss
+    )
 
 
 def climbed(
@@ -203,16 +205,16 @@ def climbed(
     size = problem.dimensions
     directions = np.concatenate([np.eye(size), rng.standard_normal((25 * PATIENCE, size))])
     end = vector / (np.sqrt((vector**2).sum()) or 1.0)
-    about = problem.points, problem.start, problem.loss
+    arrays = problem.points, problem.start, problem.loss
     if limits is None or limits.seconds is None:
-        improve(*about, end, directions, patience)
+        improve(*arrays, end, directions, patience)
         return assessed(problem, tolerance, [end])
     failures, before = 0, -1
     for k in range(0, len(directions), LINES):
         if failures >= patience or limits.left <= 0:
             break
         lines = directions[k : k + LINES]
-        now = improve(*about, end, lines, LINES)
+        now = improve(*arrays, end, lines, LINES)
         failures = failures + LINES if now == before else 0
         before = now
     return assessed(problem, tolerance, [end])
@@ -220,23 +222,23 @@ def climbed(
 
 def reassessed(problem: Problem, tolerance: float, vectors: Iterable[Floats]) -> list[Incumbent]:
     """Return those of some vectors that win clearly, the best first."""
-    return [one for one in assessed(problem, tolerance, vectors) if one.clear]
+    return [incumbent for incumbent in assessed(problem, tolerance, vectors) if incumbent.clear]
 
 
 def assessed(problem: Problem, tolerance: float, vectors: Iterable[Floats]) -> list[Incumbent]:
     """Return what vectors lose, the best first; of equal points the better one wins."""
     winners = np.empty(problem.size, np.int64)
     scores = np.empty(int(np.diff(problem.start).max(initial=0)))
-    about = problem.points, problem.start, problem.kin, problem.loss
-    found = []
+    arrays = problem.points, problem.start, problem.kin, problem.loss
+    results = []
     for vector in vectors:
-        lost = assess(*about, vector, tolerance, scores, winners)
+        lost = assess(*arrays, vector, tolerance, scores, winners)
         clear = lost >= 0
         if not clear:
-            lost = assess(*about, vector, 0.0, scores, winners)
+            lost = assess(*arrays, vector, 0.0, scores, winners)
         if lost >= 0:
-            found.append(Incumbent(vector / np.sqrt((vector**2).sum()), int(lost), clear))
-    return sorted(found, key=lambda one: one.loss)
+            results.append(Incumbent(vector / np.sqrt((vector**2).sum()), int(lost), clear))
+    return sorted(results, key=lambda incumbent: incumbent.loss)
 
 
 def unclear_among(
@@ -255,13 +257,13 @@ def unclear_among(
         One that counts beats the bound.
     """
     better = []
-    for one in met:
+    for incumbent in met:
         if towards is not None and cosine > 0.0:
             length = float(np.sqrt((towards**2).sum()))
-            if float((one.vector * towards).sum()) < (cosine + CLOSE) * length:
+            if float((incumbent.vector * towards).sum()) < (cosine + CLOSE) * length:
                 continue
-        if one.loss < bound:
-            if reassessed(problem, tolerance * (1.0 + BEYOND), [one.vector]):
-                raise ContradictionError(problem, one.loss, bound)
-            better.append(one)
-    return min(better, key=lambda one: one.loss).vector if better else None
+        if incumbent.loss < bound:
+            if reassessed(problem, tolerance * (1.0 + BEYOND), [incumbent.vector]):
+                raise ContradictionError(problem, incumbent.loss, bound)
+            better.append(incumbent)
+    return min(better, key=lambda incumbent: incumbent.loss).vector if better else None

@@ -55,25 +55,27 @@ def local_search(
     def climb(task: tuple[Floats, np.random.Generator]) -> list[Incumbent]:
         ends = climbed(problem, tolerance, task[1], task[0], limits, PATIENCE)
         if cap is not None:
-            ends = assessed(problem, tolerance, [cap.nearest(one.vector) for one in ends])
+            ends = assessed(
+                problem, tolerance, [cap.nearest(incumbent.vector) for incumbent in ends]
+            )
         return ends
 
-    found = assessed(problem, tolerance, begins)
+    results = assessed(problem, tolerance, begins)
     waiting = [*begins]
     done = 0
     while limits.left > 0 and (waiting or rounds is None or done < rounds):
-        taken, waiting = waiting[:TOGETHER], waiting[TOGETHER:]
-        if not taken:
+        batch, waiting = waiting[:TOGETHER], waiting[TOGETHER:]
+        if not batch:
             done += 1
-            taken = [_changed(found, problem.dimensions, rng, k, cap) for k in range(TOGETHER)]
-        tasks = list(zip(taken, rng.spawn(len(taken)), strict=True))
-        ends = [one for end in map_pieces(climb, tasks) for one in end]
-        found = sorted([*found, *ends], key=lambda one: one.loss)
-        if found:
-            progress("climbing", done, rounds, f"best {problem.score(found[0].loss):.2f}")
-        if found and found[0].loss == 0:
+            batch = [_changed(results, problem.dimensions, rng, k, cap) for k in range(TOGETHER)]
+        tasks = list(zip(batch, rng.spawn(len(batch)), strict=True))
+        ends = [incumbent for end in map_pieces(climb, tasks) for incumbent in end]
+        results = sorted([*results, *ends], key=lambda incumbent: incumbent.loss)
+        if results:
+            progress("climbing", done, rounds, f"best {problem.score(results[0].loss):.2f}")
+        if results and results[0].loss == 0:
             break
-    return found
+    return results
 
 
 class Cap:
@@ -99,7 +101,7 @@ class Cap:
 
 
 def _changed(
-    found: Sequence[Incumbent],
+    incumbents: Sequence[Incumbent],
     size: int,
     rng: np.random.Generator,
     number: int,
@@ -107,13 +109,13 @@ def _changed(
 ) -> Floats:
     """Return a vector near to the best one; the first of each round is from anywhere."""
     change = rng.standard_normal(size)
-    if cap is not None and (number == 0 or not found):
+    if cap is not None and (number == 0 or not incumbents):
         return cap.nearest(cap.middle + np.tan(cap.angle) / np.sqrt(size) * change)
-    if number == 0 or not found:
+    if number == 0 or not incumbents:
         return change
     relative = float(np.exp(rng.uniform(*np.log(DISTANCE))))
     if cap is not None:
         relative *= np.sin(cap.angle)
     # The best has length 1: so much is the usual part of one of its values.
-    near: Floats = found[0].vector + relative / np.sqrt(size) * change
+    near: Floats = incumbents[0].vector + relative / np.sqrt(size) * change
     return near

@@ -117,29 +117,30 @@ class Problem:
         gains = _gains(tuning)
         points /= spread
         chosen = start[:-1].copy()
-        kept, optimistic = [], gains.copy()
+        rows_by_group, optimistic = [], gains.copy()
         for g in range(len(chosen)):
             rows = start[g] + _first_of_equals(points[start[g] : start[g + 1]])
             optimistic[rows] = _best_of_alike(points[rows], gains[rows])
             rows = rows[np.lexsort((-gains[rows], -optimistic[rows]))]
             chosen[g] = rows[0]
-            kept.append(rows)
-        below = [gains[rows[0]] - optimistic[rows] for rows in kept]
+            rows_by_group.append(rows)
+        below = [gains[rows[0]] - optimistic[rows] for rows in rows_by_group]
         unit, is_whole = _unit(np.concatenate(below), len(below), float(np.abs(gains).max()))
         round_off = np.rint if is_whole else np.floor
         losses = [round_off(part / unit).astype(np.int64) for part in below]
         groups = np.array([g for g, loss in enumerate(losses) if loss[-1] > 0], np.int64)
-        which = [kept[g] for g in groups]
+        changing_rows = [rows_by_group[g] for g in groups]
         middles = _middles(points, start, limits / spread)
         blocks = [
-            (points[rows] - middles[g]).T.ravel() for g, rows in zip(groups, which, strict=True)
+            (points[rows] - middles[g]).T.ravel()
+            for g, rows in zip(groups, changing_rows, strict=True)
         ]
         problem = cls(
-            np.cumsum([0, *(len(rows) for rows in which)]),
+            np.cumsum([0, *(len(rows) for rows in changing_rows)]),
             np.concatenate([np.zeros(0), *blocks]),
             np.concatenate([np.zeros(0, np.int64), *(losses[g] for g in groups)]),
-            _kin(points, which, [losses[g] for g in groups]),
-            np.concatenate([np.zeros(0, np.int64), *which]),
+            _kin(points, changing_rows, [losses[g] for g in groups]),
+            np.concatenate([np.zeros(0, np.int64), *changing_rows]),
             groups,
             spread,
             unit,
@@ -217,19 +218,19 @@ class Problem:
         Groups in which nothing is left to lose are left out; what the best of these points lose
         is taken off the top.
         """
-        kept, losses, lost = [], [], 0
+        rows_by_group, losses, lost = [], [], 0
         for lo, hi in itertools.pairwise(self.start):
             rows = lo + np.flatnonzero(alive[lo:hi])
             least = int(self.loss[rows[0]])
             lost += least
-            kept.append(rows)
+            rows_by_group.append(rows)
             losses.append(self.loss[rows] - least)
         groups = [g for g, loss in enumerate(losses) if loss[-1] > 0]
-        rows = np.concatenate([np.zeros(0, np.int64), *(kept[g] for g in groups)])
-        blocks = [self.block(g)[:, kept[g] - self.start[g]].ravel() for g in groups]
+        rows = np.concatenate([np.zeros(0, np.int64), *(rows_by_group[g] for g in groups)])
+        blocks = [self.block(g)[:, rows_by_group[g] - self.start[g]].ravel() for g in groups]
         return dataclasses.replace(
             self,
-            start=np.cumsum([0, *(len(kept[g]) for g in groups)]),
+            start=np.cumsum([0, *(len(rows_by_group[g]) for g in groups)]),
             points=np.concatenate([np.zeros(0), *blocks]),
             loss=np.concatenate([np.zeros(0, np.int64), *(losses[g] for g in groups)]),
             kin=self.kin[rows],
@@ -247,7 +248,7 @@ class Problem:
         blocks = [self.points[starts[g] * size : starts[g + 1] * size] for g in groups]
         return dataclasses.replace(
             self,
-            start=np.cumsum([0, *(len(one) for one in ranges)]),
+            start=np.cumsum([0, *(len(group_rows) for group_rows in ranges)]),
             points=np.concatenate([np.zeros(0), *blocks]),
             loss=self.loss[rows],
             kin=self.kin[rows],
@@ -298,14 +299,16 @@ def _spread(values: Floats, start: Ints) -> Floats:
     sizes = np.diff(start)
     means = np.add.reduceat(values, start[:-1], axis=0) / sizes[:, None]
     squares = ((values - np.repeat(means, sizes, axis=0)) ** 2).mean(axis=0)
-    found: Floats = np.sqrt(squares)
-    return np.where(found > ROUNDING * np.abs(values).max(axis=0, initial=0.0), found, 1.0)
+    deviations: Floats = np.sqrt(squares)
+    return np.where(
+        deviations > ROUNDING * np.abs(values).max(axis=0, initial=0.0), deviations, 1.0
+    )
 
 
 def _robust_spread(values: Floats, start: Ints, limits: Floats, spread: Floats) -> Floats:
     """Return the pooled deviation of each feature, with outliers brought to their limits."""
     sizes = np.diff(start)
-    found = spread.copy()
+    deviations = spread.copy()
     for d in range(values.shape[1]):
         low, high = (np.repeat(limit[:, d], sizes) for limit in limits)
         many = int(((values[:, d] < low) | (values[:, d] > high)).sum())
@@ -315,8 +318,8 @@ def _robust_spread(values: Floats, start: Ints, limits: Floats, spread: Floats) 
             with np.errstate(over="ignore", under="ignore"):
                 deviation = float(np.sqrt(((near - np.repeat(means, sizes)) ** 2).mean()))
             if np.isfinite(deviation) and deviation > 0.0:
-                found[d] = deviation
-    return found
+                deviations[d] = deviation
+    return deviations
 
 
 def _middles(points: Floats, start: Ints, limits: Floats) -> Floats:
@@ -348,12 +351,12 @@ def _best_of_alike(points: Floats, gains: Floats) -> Floats:
     return best
 
 
-def _kin(points: Floats, kept: list[Ints], losses: list[Ints]) -> Ints:
+def _kin(points: Floats, rows_by_group: list[Ints], losses: list[Ints]) -> Ints:
     """Return the families of points of the same loss that nearly coincide, -1 for none."""
-    if not kept:
+    if not rows_by_group:
         return np.zeros(0, np.int64)
-    rows, loss = np.concatenate(kept), np.concatenate(losses)
-    group = np.repeat(np.arange(len(kept)), [len(part) for part in kept])
+    rows, loss = np.concatenate(rows_by_group), np.concatenate(losses)
+    group = np.repeat(np.arange(len(rows_by_group)), [len(part) for part in rows_by_group])
     _, label = np.unique(np.stack([group, loss]), axis=1, return_inverse=True)
     chosen = points[rows]
     return _linked(chosen, label.ravel(), max(NEAR, PRECISION * float(np.abs(chosen).max())))

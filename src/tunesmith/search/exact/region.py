@@ -66,17 +66,17 @@ class Region:
 
     def weights(self, variables: Floats) -> Floats:
         """Return the weights that variables stand for."""
-        found: Floats = self.matrix @ variables
+        weights: Floats = self.matrix @ variables
         if self.has_scale and variables[-1] > 0.0:
-            found = found / variables[-1]
-        return found
+            weights = weights / variables[-1]
+        return weights
 
     def variables(self, weights: Floats) -> Floats:
         """Return the variables of weights inside."""
         count = self.matrix.shape[1] - self.has_scale
         rest = weights - self.matrix[:, -1] if self.has_scale else weights
-        found = np.asarray(np.linalg.lstsq(self.matrix[:, :count], rest, rcond=None)[0])
-        return np.append(found, 1.0) if self.has_scale else found
+        values = np.asarray(np.linalg.lstsq(self.matrix[:, :count], rest, rcond=None)[0])
+        return np.append(values, 1.0) if self.has_scale else values
 
 
 def _rows(low: Floats, high: Floats, has_scale: bool) -> Floats:

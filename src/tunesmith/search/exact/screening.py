@@ -64,11 +64,11 @@ def _screen(
         order = argsort(-scores[:many])
         base = points[lo * size : (lo + many) * size]
         for place in range(1, many):
-            own = order[place]
+            point = order[place]
             for k in range(min(place, COMPARED)):
-                least = _least_difference(base, many, order[k], own, middle, sine, low, high)
+                least = _least_difference(base, many, order[k], point, middle, sine, low, high)
                 if least >= 0.0:
-                    alive[lo + own] = 0
+                    alive[lo + point] = 0
                     break
 
 
@@ -77,7 +77,7 @@ def _least_difference(
     base: Floats,
     many: int,
     other: int,
-    own: int,
+    point: int,
     middle: Floats,
     sine: float,
     low: Floats,
@@ -91,7 +91,7 @@ def _least_difference(
     size = middle.shape[0]
     total, square = 0.0, 0.0
     for d in range(size):
-        apart = base[d * many + other] - base[d * many + own]
+        apart = base[d * many + other] - base[d * many + point]
         if low.shape[0]:
             total += min(low[d] * apart, high[d] * apart)
         else:

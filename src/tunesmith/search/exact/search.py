@@ -37,6 +37,9 @@ ONE_TREE = 24
 BLOCK, SHARE = 16, 0.5
 #: With more than one tree's groups climbs take this share of the time.
 CLIMBING = 0.2
+#: Times that climbs set out where features are few: the search itself finds the rest, and where it
+#: ends by itself the result does not depend on the clock.
+FEW_ROUNDS = 3
 #: With more groups than this a tree of all of them leads nowhere.
 NO_TREE = 96
 #: So far vectors are moved from the limits of a region, relative to their length.
@@ -69,8 +72,10 @@ def first_incumbents(
     if problem.size <= ONE_TREE:
         return incumbents(problem, tolerance, rng, begins, STARTS, limits)
     rounds = 0 if limits.seconds is None else None
-    about = limits.part(CLIMBING), rounds, towards, cosine
-    return local_search(problem, tolerance, rng, begins, *about)
+    if rounds is None and problem.dimensions <= MOST_FEATURES:
+        rounds = FEW_ROUNDS
+    options = limits.part(CLIMBING), rounds, towards, cosine
+    return local_search(problem, tolerance, rng, begins, *options)
 
 
 def exact_search(
@@ -99,15 +104,15 @@ def exact_search(
     """
     limits = limits or SearchLimits()
     tell = tell or (lambda loss, bound, tested: None)
-    about = tolerance, towards, cosine
+    settings = tolerance, towards, cosine
     bound, tested = 0, 0
     if problem.dimensions <= MOST_FEATURES and problem.size > ONE_TREE:
-        return _bisected(problem, known, about, limits, tell)
+        return _bisected(problem, known, settings, limits, tell)
     if problem.size > ONE_TREE:
-        blocks = BlockBound(problem, *about, known)
+        blocks = BlockBound(problem, *settings, known)
 
         def say() -> None:
-            clear = [one.loss for one in known if one.clear]
+            clear = [incumbent.loss for incumbent in known if incumbent.clear]
             if clear:
                 tell(min(clear), blocks.bound, blocks.tested)
 
@@ -116,7 +121,7 @@ def exact_search(
             blocks.run(limits, None, say)
         bound, tested = blocks.bound, blocks.tested
         known = [*known, *_spread_out(problem, tolerance, blocks, rng, limits)]
-    tree = ConeSearch(problem, *about, known)
+    tree = ConeSearch(problem, *settings, known)
     if problem.size <= NO_TREE and tree.to_beat > bound:
         if limits.tests is not None:
             limits = dataclasses.replace(limits, tests=limits.tests - tested)
@@ -134,19 +139,19 @@ def exact_search(
         tree.to_beat,
         bound,
         tested + tree.tested,
-        unclear_among(problem, [*known, *tree.unclear], bound, *about),
+        unclear_among(problem, [*known, *tree.unclear], bound, *settings),
     )
 
 
 def _bisected(
     problem: Problem,
     known: Sequence[Incumbent],
-    about: tuple[float, Floats | None, float],
+    settings: tuple[float, Floats | None, float],
     limits: SearchLimits,
     tell: Tell,
 ) -> ExactResult:
     """Bisect cones: what few features and many groups want."""
-    search = Bisection(problem, *about, known)
+    search = Bisection(problem, *settings, known)
 
     def say() -> None:
         if search.best is not None:
@@ -173,7 +178,7 @@ def _spread_out(
     ends = map_pieces(
         lambda task: climbed(problem, tolerance, task[1], task[0].vector, limits), tasks
     )
-    return begins + [one for end in ends for one in end]
+    return begins + [incumbent for end in ends for incumbent in end]
 
 
 def compile_kernels(problem: Problem, tolerance: float) -> None:

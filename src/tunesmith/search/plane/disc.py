@@ -132,7 +132,7 @@ def _exchange(rows: Floats) -> tuple[Floats, Ints, bool]:
         _invert(basis, inverse)
         for d in range(3):
             solution[d] = (inverse[d] * bounds).sum()
-        which, bound, worst = _most_violated(rows, solution, new)
+        violated, bound, worst = _most_violated(rows, solution, new)
         if worst <= FEASIBLE:
             return solution, rows_held, True
         for d in range(3):
@@ -148,7 +148,7 @@ def _exchange(rows: Floats) -> tuple[Floats, Ints, bool]:
         prices[leaves] = least
         basis[leaves] = new
         bounds[leaves] = bound
-        rows_held[leaves] = which
+        rows_held[leaves] = violated
     return solution, rows_held, False
 
 

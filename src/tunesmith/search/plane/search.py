@@ -123,7 +123,7 @@ class Slice:
 
 
 @dataclass(frozen=True)
-class PlaneFound:
+class PlaneResult:
     """The best of a slice.
 
     Attributes
@@ -153,7 +153,7 @@ def search_slice(
     where: Slice,
     tolerance: float = TOLERANCE,
     until: float = np.inf,
-) -> PlaneFound:
+) -> PlaneResult:
     """Return the best weights of a slice.
 
     Parameters
@@ -183,18 +183,18 @@ class _Search:
         order = np.random.default_rng(0).permutation(len(self.arcs))
         self.pieces = [order[k : k + PIECE] for k in range(0, len(order), PIECE)]
 
-    def run(self, until: float) -> PlaneFound:
+    def run(self, until: float) -> PlaneResult:
         if not len(self.arcs):
             inside = self.where.half if self.where.half.any() else np.eye(3)[0]
             only = self.hypotheses.point(self.where.weights(inside))
-            return PlaneFound(only, 1.0, True, 0, 0, 0)
+            return PlaneResult(only, 1.0, True, 0, 0, 0)
         walked: list[Stretches] = []
         size = ROUND * thread_count()
         while len(walked) < len(self.pieces) and working_seconds() < until and not is_interrupted():
             walked += map_pieces(self._walk, self.pieces[len(walked) : len(walked) + size])
             progress("regions", len(walked), len(self.pieces))
         point, radius = self._judge(walked)
-        return PlaneFound(
+        return PlaneResult(
             point,
             radius,
             len(walked) == len(self.pieces),

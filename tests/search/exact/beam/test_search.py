@@ -14,7 +14,7 @@ from tests.helpers.search.exact_checks import many_points, plain_loss
 from tests.helpers.tiers import examples
 from tunesmith.parallel.local import threads
 from tunesmith.search.exact.active_set import FEASIBLE
-from tunesmith.search.exact.beam.rows import examine_rows, kept, leads
+from tunesmith.search.exact.beam.rows import examine_rows, leads, within_beam
 from tunesmith.search.exact.beam.search import beam_search
 from tunesmith.search.exact.certificate import SearchLimits
 from tunesmith.search.exact.extreme import new_state, owners
@@ -117,9 +117,9 @@ def test_points_within_the_beam_are_those_most_ahead():
     others = np.array([0, 1, 4])
     ahead = leads(scores, owner, chosen, others)
     assert ahead.tolist() == [-2.0, 2.0, 2.0]
-    assert kept(ahead, 2).tolist() == [1, 2]
-    assert kept(ahead, 1).tolist() == [1]
-    assert kept(ahead, 5).tolist() == [0, 1, 2]
+    assert within_beam(ahead, 2).tolist() == [1, 2]
+    assert within_beam(ahead, 1).tolist() == [1]
+    assert within_beam(ahead, 5).tolist() == [0, 1, 2]
 
 
 @settings(max_examples=FEW)

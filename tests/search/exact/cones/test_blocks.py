@@ -184,6 +184,6 @@ def test_time_runs_out_on_the_way(monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(found, "working_seconds", ticks.__next__)
             bound = BlockBound(problem)
-            bound.run(SearchLimits(seconds=float(seconds), begun=next(ticks)))
+            bound.run(SearchLimits(seconds=float(seconds), started=next(ticks)))
         assert not bound.done or bound.bound == optimum
         assert 0 <= bound.bound <= optimum

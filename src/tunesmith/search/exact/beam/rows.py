@@ -24,14 +24,14 @@ from tunesmith.search.exact.problem import NEAR
 @kernel
 def leads(scores: Floats, owner: Ints, chosen: Ints, others: Ints) -> Floats:
     """Return by how much others are ahead of the chosen points of their groups."""
-    found = np.empty(others.shape[0])
+    ahead = np.empty(others.shape[0])
     for i in range(others.shape[0]):
-        found[i] = scores[others[i]] - scores[chosen[owner[others[i]]]]
-    return found
+        ahead[i] = scores[others[i]] - scores[chosen[owner[others[i]]]]
+    return ahead
 
 
 @kernel
-def kept(ahead: Floats, room: int) -> Ints:
+def within_beam(ahead: Floats, room: int) -> Ints:
     """Return which of the points are within the beam: so many, those that are most ahead."""
     if ahead.shape[0] <= room:
         return np.arange(ahead.shape[0])
@@ -41,13 +41,13 @@ def kept(ahead: Floats, room: int) -> Ints:
 
 @kernel
 def _difference(
-    points: Floats, start: Ints, owner: Ints, own: int, other: int, row: Floats
+    points: Floats, start: Ints, owner: Ints, point: int, other: int, row: Floats
 ) -> None:
-    size, group = row.shape[0], owner[own]
+    size, group = row.shape[0], owner[point]
     lo, many = start[group], start[group + 1] - start[group]
     base = points[lo * size : (lo + many) * size]
     for d in range(size):
-        row[d] = base[d * many + own - lo] - base[d * many + other - lo]
+        row[d] = base[d * many + point - lo] - base[d * many + other - lo]
 
 
 @kernel
@@ -74,7 +74,7 @@ def examine_rows(
     """
     size, many = vector.shape[0], others.shape[0]
     row, gaps, block = np.empty(size), np.empty(many), np.empty((size, many))
-    which = np.empty(many, np.int64)
+    listed_points = np.empty(many, np.int64)
     listed = 0
     for i in range(many):
         _difference(points, start, owner, chosen[owner[others[i]]], others[i], row)
@@ -83,7 +83,7 @@ def examine_rows(
             square += row[d] * row[d]
         if square >= NEAR * NEAR:
             copy_to(block[:, listed], 0, row)
-            which[listed] = others[i]
+            listed_points[listed] = others[i]
             listed += 1
     reset(vector, goal, basis, count)
     left = max(MOST_CHANGES * size, LEAST_CHANGES)
@@ -97,7 +97,7 @@ def examine_rows(
         if gaps[least] >= HOLDS:
             return FEASIBLE
         copy_to(row, 0, block[:, least])
-        other = which[least]
+        other = listed_points[least]
         changes = add_row(
             row, chosen[owner[other]], other, vector, goal, basis, factor, forces, rows, count, left
         )

@@ -23,7 +23,7 @@ from tunesmith.inference.lists.envelope import winners_of
 from tunesmith.parallel.local import map_pieces
 from tunesmith.progress import progress
 from tunesmith.search.exact.active_set import FEASIBLE
-from tunesmith.search.exact.beam.rows import examine_rows, kept, leads
+from tunesmith.search.exact.beam.rows import examine_rows, leads, within_beam
 from tunesmith.search.exact.certificate import ExactResult, SearchLimits
 from tunesmith.search.exact.extreme import TOLERANCE, new_state, owners
 from tunesmith.search.exact.incumbent import Incumbent, all_scores, climbed, reassessed
@@ -48,7 +48,7 @@ CLEAR = 1e-9
 
 
 @dataclass(frozen=True)
-class BeamFound(ExactResult):
+class BeamResult(ExactResult):
     """What beam search found; its bound is 0, which says nothing.
 
     Attributes
@@ -81,7 +81,7 @@ class _BeamRange:
     def __init__(self, search: _BeamSearch, lo: int, hi: int) -> None:
         self.search, self.lo, self.hi = search, lo, hi
         self.halves: list[_BeamRange] = []
-        self.found: list[_BeamChoice] = []
+        self.choices: list[_BeamChoice] = []
         self.tests, self.looks = 0, 0
         self.new: list[Floats] = []
         if hi - lo > 1:
@@ -94,7 +94,7 @@ class _BeamRange:
     @property
     def ranges(self) -> list[_BeamRange]:
         """The range itself and all within it."""
-        return [self, *(one for half in self.halves for one in half.ranges)]
+        return [self, *(inner for half in self.halves for inner in half.ranges)]
 
     @property
     def bound(self) -> int:
@@ -110,13 +110,13 @@ class _BeamRange:
     def losses(self) -> Results:
         """What was found, as the kernel for cells wants it."""
         nothing = np.zeros((0, 0), np.int64)
-        loss = np.array([one.loss for one in self.found], np.int64)
+        loss = np.array([choice.loss for choice in self.choices], np.int64)
         vectors, rows = np.zeros((0, 0)), np.zeros((0, 0, 2), np.int64)
         return Results(nothing, loss, vectors, rows, loss)
 
     def first(self) -> None:
         """Look until there is a choice."""
-        while not self.found and not self.done:
+        while not self.choices and not self.done:
             self.advance()
 
     def advance(self) -> None:
@@ -133,7 +133,7 @@ class _BeamRange:
         """End with what the best vector chooses."""
         search = self.search
         points = search.winners[self.lo : self.hi]
-        if not any((one.points == points).all() for one in self.found):
+        if not any((choice.points == points).all() for choice in self.choices):
             self._add(points, self._all_others())
         self._size = 0
 
@@ -144,7 +144,7 @@ class _BeamRange:
         every = np.arange(start[self.lo], start[self.hi])
         others = every[search.winners[search.owner[every]] != every]
         ahead = leads(search.scores, search.owner, search.winners, others)
-        inside: Ints = others[kept(ahead, search.beam - 1)]
+        inside: Ints = others[within_beam(ahead, search.beam - 1)]
         return inside
 
     def _next_point(self) -> None:
@@ -165,15 +165,15 @@ class _BeamRange:
         if self._size + BATCH + 1 > len(self._heap):
             room = np.zeros((len(self._heap) + BATCH, 3), np.int64)
             self._heap = np.concatenate([self._heap, room])
-        taken, self._size, why = take_cells(
-            self._heap, self._size, left.losses, len(left.found), left.bound,
-            right.losses, len(right.found), right.bound, NEVER, cells,
+        count, self._size, why = take_cells(
+            self._heap, self._size, left.losses, len(left.choices), left.bound,
+            right.losses, len(right.choices), right.bound, NEVER, cells,
         )  # fmt: skip
-        for m, n in cells[:taken]:
-            self._combine(left.found[m], right.found[n])
-        if not taken and why in (LEFT, RIGHT):
+        for m, n in cells[:count]:
+            self._combine(left.choices[m], right.choices[n])
+        if not count and why in (LEFT, RIGHT):
             (left if why == LEFT else right).advance()
-        elif not taken and why == NONE:
+        elif not count and why == NONE:
             self._give_up()
 
     def _combine(self, left: _BeamChoice, right: _BeamChoice) -> None:
@@ -185,7 +185,7 @@ class _BeamRange:
         ahead = np.concatenate([left.ahead, right.ahead])
         if int((ahead > 0.0).sum()) >= search.beam:
             return  # the combination itself is not within the beam
-        inside = kept(ahead, search.beam - 1)
+        inside = within_beam(ahead, search.beam - 1)
         others = np.concatenate([left.others, right.others])[inside]
         self._test(np.concatenate([left.points, right.points]), others)
 
@@ -195,18 +195,18 @@ class _BeamRange:
         state = new_state(search.problem.dimensions)
         chosen = np.zeros(search.problem.size, np.int64)
         chosen[self.lo : self.hi] = points
-        found = examine_rows(
+        verdict = examine_rows(
             search.problem.points, search.problem.start, search.owner, chosen, others,
             search.goal, search.longest, *state,
         )  # fmt: skip
         # Where rounding prevents an answer, it is no: nothing is proven here.
-        if found == FEASIBLE:
+        if verdict == FEASIBLE:
             self.new.append(state[0])
             self._add(points, others)
 
     def _add(self, points: Ints, others: Ints) -> None:
         loss = int(self.search.problem.loss[points].sum())
-        self.found.append(_BeamChoice(points, loss, others, np.zeros(0), -1))
+        self.choices.append(_BeamChoice(points, loss, others, np.zeros(0), -1))
 
 
 class _BeamSearch:
@@ -260,18 +260,18 @@ class _BeamSearch:
         """
         top = _BeamRange(self, 0, self.problem.size)
         levels: dict[int, list[_BeamRange]] = {}
-        for one in top.ranges:
-            levels.setdefault((one.hi - one.lo - 1).bit_length(), []).append(one)
+        for part in top.ranges:
+            levels.setdefault((part.hi - part.lo - 1).bit_length(), []).append(part)
         tests = 0
         for level in sorted(levels):
             if self.limits.tests is not None and before + tests >= self.limits.tests:
                 break
             map_pieces(_BeamRange.first, levels[level])
-            vectors = [vector for one in top.ranges for vector in one.new]
-            for one in top.ranges:
-                one.new = []
+            vectors = [vector for part in top.ranges for vector in part.new]
+            for part in top.ranges:
+                part.new = []
             self._look_at(vectors, rng)
-            tests = sum(one.tests for one in top.ranges)
+            tests = sum(part.tests for part in top.ranges)
             progress("beam search", tests, None, f"best {self.problem.score(self.best.loss):.6g}")
         return tests
 
@@ -279,14 +279,20 @@ class _BeamSearch:
         """Score vectors on all groups, go up from the best of them, and keep the best."""
         if self.is_late or not vectors:
             return
-        scored = [one for found in map_pieces(self._scored, vectors) for one in found]
-        scored.sort(key=lambda one: one.loss)
+        scored = [
+            incumbent for results in map_pieces(self._scored, vectors) for incumbent in results
+        ]
+        scored.sort(key=lambda incumbent: incumbent.loss)
         # Of those that lose the same one is enough; the best itself is at the top of its hill.
-        apart = {one.loss: one for one in reversed(scored) if one.loss != self.best.loss}
+        apart = {
+            incumbent.loss: incumbent
+            for incumbent in reversed(scored)
+            if incumbent.loss != self.best.loss
+        }
         good = [apart[loss].vector for loss in sorted(apart)[:POLISHED]]
         tasks = list(zip(good, rng.spawn(len(good)), strict=True))
-        ends = [one for found in map_pieces(self._climb, tasks) for one in found]
-        best = min([*scored[:1], *ends], key=lambda one: one.loss, default=self.best)
+        ends = [incumbent for results in map_pieces(self._climb, tasks) for incumbent in results]
+        best = min([*scored[:1], *ends], key=lambda incumbent: incumbent.loss, default=self.best)
         if best.loss < self.best.loss:
             self.take(best)
 
@@ -309,7 +315,7 @@ def beam_search(
     rng: np.random.Generator | None = None,
     tries: int = TRIES,
     rounds: int = ROUNDS,
-) -> BeamFound:
+) -> BeamResult:
     """Find a vector that loses less than a given one, or return that.
 
     Parameters
@@ -329,7 +335,7 @@ def beam_search(
     first = reassessed(problem, 0.0, [vector])
     best = first[0] if first else Incumbent(vector, int(problem.loss.sum()))
     if not problem.size:
-        return BeamFound(best.vector, 0, 0, 0)
+        return BeamResult(best.vector, 0, 0, 0)
     tested, done, order = 0, 0, np.arange(problem.size)
     while done < rounds:
         done += 1
@@ -340,4 +346,4 @@ def beam_search(
         if is_same or limits.left <= 0:
             break
         order = rng.permutation(problem.size)
-    return BeamFound(best.vector, best.loss, 0, tested, rounds=done)
+    return BeamResult(best.vector, best.loss, 0, tested, rounds=done)

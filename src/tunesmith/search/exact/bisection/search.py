@@ -15,17 +15,17 @@ import numpy as np
 
 from tunesmith.arrays import Floats, Ids
 from tunesmith.parallel.local import map_pieces
-from tunesmith.search.exact.bisection.simplices import (
+from tunesmith.search.exact.bisection.cones import (
     CONES,
-    DEPTH,
     LEAST,
     LIVING,
     SEEN,
     Cones,
     Sample,
-    dive,
     room,
 )
+from tunesmith.search.exact.bisection.dominance import work
+from tunesmith.search.exact.bisection.simplices import DEPTH, dive
 from tunesmith.search.exact.certificate import SearchLimits
 from tunesmith.search.exact.cones.search import ConeSearch
 from tunesmith.search.exact.extreme import aimed, owners
@@ -37,10 +37,11 @@ MOST_FEATURES = 6
 #: Pieces that are searched at the same time, and cones of each. Fixed, so that the result does not
 #: depend on the cores.
 PIECES, CONES_EACH = 8, 64
-#: Bisections of a piece in a row; by what share of the gap the target is raised.
-LOOKS, RAISE = 400, 0.04
-#: Seconds that a round takes at most, about, where the time is limited.
-PACE = 0.4
+#: Points of cones that a piece bisects in a row, in all: some twentieths of a second, whatever the
+#: clock says, so that the result does not depend on it. By what share of the gap the target rises.
+POINTS_EACH, RAISE = 2**18, 0.04
+#: As many tests as no search reaches.
+UNLIMITED = 2**62
 #: Living points and cones that a piece has room for.
 POINTS_ROOM, CONES_ROOM = 2**22, 2**15
 #: In one of so many rounds the middle of the cone of least bound is tried as a vector.
@@ -52,9 +53,10 @@ FACETS = 1e4
 #: So far a corner of a cone may be from a facet that it lies on.
 OFF = 1e-12
 #: Bytes that a waiting cone takes beside its arrays.
-OVERHEAD = 400
+OVERHEAD = 560
 
-_Entry = tuple[int, int, Floats, Ids, int]
+_Left = tuple[int, Floats, Ids, int, Floats]
+_Entry = tuple[int, int, Floats, Ids, int, Floats]
 
 
 class Bisection:
@@ -85,26 +87,25 @@ class Bisection:
         blocks = [problem.block(group).T for group in range(problem.size)]
         points = np.ascontiguousarray(np.concatenate(blocks))
         owner = owners(problem).astype(np.int32)
-        self._sample = Sample(points, problem.loss, owner, aim, angle)
+        self._sample = Sample(points, problem.loss, owner, aim, angle, _errors(problem))
         #: Cones bisected so far; the greatest bound that was known before a round.
         self.seen, self.proven = 0, 0
         self.best: Incumbent | None = None
-        for one in known:
-            self._offer(one)
+        for incumbent in known:
+            self._offer(incumbent)
         self._numbers = itertools.count()
         self._rng = np.random.default_rng(1)
         self._bytes, self._rounds, self._is_stuck = 0, 0, False
-        self._looks = LOOKS
         self._waiting: list[_Entry] = []
-        every = np.arange(len(points), dtype=np.int32)
+        every, width = np.arange(len(points), dtype=np.int32), problem.dimensions
         for signs in itertools.product((1.0, -1.0), repeat=problem.dimensions):
-            self._push(0, np.diag(signs), every, 0)
+            self._push(0, np.diag(signs), every, 0, np.full(width, 1.0 / width))
 
-    def _offer(self, one: Incumbent) -> None:
-        if self._cosine > 0.0 and float((one.vector * self._aim).sum()) < self._cosine:
+    def _offer(self, incumbent: Incumbent) -> None:
+        if self._cosine > 0.0 and float((incumbent.vector * self._aim).sum()) < self._cosine:
             return
-        if self.best is None or one.loss < self.best.loss:
-            self.best = one
+        if self.best is None or incumbent.loss < self.best.loss:
+            self.best = incumbent
 
     @property
     def to_beat(self) -> int:
@@ -128,13 +129,14 @@ class Bisection:
         """Memory of the cones that wait, about."""
         return self._bytes / 1e6
 
-    def _push(self, bound: int, corners: Floats, living: Ids, settled: int) -> None:
-        heapq.heappush(self._waiting, (bound, next(self._numbers), corners, living, settled))
+    def _push(self, bound: int, corners: Floats, living: Ids, settled: int, where: Floats) -> None:
+        number = next(self._numbers)
+        heapq.heappush(self._waiting, (bound, number, corners, living, settled, where))
         self._bytes += corners.nbytes + living.nbytes + OVERHEAD
 
     def run(self, limits: SearchLimits, tell: Callable[[], None] | None = None) -> None:
         """Search until it is done, or a limit is reached."""
-        buffers = [_Buffers(self.problem) for _ in range(PIECES)]
+        buffers = [_Buffers(self._sample) for _ in range(PIECES)]
         while not self.done and limits.left > 0:
             if limits.tests is not None and self.seen >= limits.tests:
                 break
@@ -142,11 +144,7 @@ class Bisection:
                 break
             before = self.bound
             self.proven = max(self.proven, before)
-            begun = limits.passed
             self._round(buffers, limits)
-            if limits.seconds is not None:
-                late = limits.passed - begun > PACE
-                self._looks = max(self._looks // 2, 1) if late else min(2 * self._looks, LOOKS)
             if tell is not None:
                 tell()
             if self.bound == before and self._is_stuck and not self._resolve(limits):
@@ -163,20 +161,21 @@ class Bisection:
             taken.append(entry)
         tasks = [(taken[k::PIECES], buffers[k]) for k in range(PIECES) if taken[k::PIECES]]
         least = self.to_beat
-        looks = self._looks
-        found = map_pieces(
-            lambda task: task[1].dive(self._sample, task[0], target, least, looks), tasks
+        tests = UNLIMITED if limits.tests is None else limits.tests
+        share = max((tests - self.seen) // len(tasks), 1)
+        pieces = map_pieces(
+            lambda task: task[1].dive(self._sample, task[0], target, least, share), tasks
         )
         vectors: list[Floats] = []
         is_new = False
-        for entries, best, seen in found:
+        for entries, best, seen in pieces:
             self.seen += seen
             is_new = is_new or seen > 0
             if best is not None:
                 vectors.append(best)
-            for below, corners, living, settled in entries:
+            for below, corners, living, settled, where in entries:
                 if below < self.to_beat:
-                    self._push(below, corners, living, settled)
+                    self._push(below, corners, living, settled, where)
         self._is_stuck = not is_new
         self._learn(vectors, limits)
 
@@ -193,30 +192,32 @@ class Bisection:
             taken.append(entry)
         before, least = self.bound, self.to_beat
         is_open = [len(entry[3]) > 0 and limits.left > 0 for entry in taken]
-        found = map_pieces(
+        searched = map_pieces(
             lambda entry: self._searched(entry, least, limits),
             [entry for entry, yes in zip(taken, is_open, strict=True) if yes],
         )
         nothing = np.zeros(0, np.int32)
         for entry, yes in zip(taken, is_open, strict=True):
             if not yes:
-                self._push(entry[0], entry[2], entry[3], entry[4])
-        for bound, corners, vector, tested in found:
+                self._push(entry[0], *entry[2:])
+        for bound, entry, vector, tested in searched:
             self.seen += tested
             if vector is not None:
-                for one in assessed(self.problem, self.tolerance, [vector]):
-                    self._offer(one)
+                for incumbent in assessed(self.problem, self.tolerance, [vector]):
+                    self._offer(incumbent)
             if bound < self.to_beat:
-                self._push(bound, corners, nothing, bound)
+                self._push(bound, entry[2], nothing, bound, entry[5])
         return any(is_open) and self.bound >= min(before, least)
 
     def _searched(
         self, entry: _Entry, least: int, limits: SearchLimits
-    ) -> tuple[int, Floats, Floats | None, int]:
+    ) -> tuple[int, _Entry, Floats | None, int]:
         """Return a bound for a cone, a better vector in it, and the tests that this took."""
-        bound, _, corners, living, _ = entry
         problem = self.problem
-        groups = np.unique(self._sample.owner[living]).astype(np.int64)
+        known, _, corners, living, settled, _ = entry
+        numbers, first = np.unique(self._sample.owner[living], return_index=True)
+        groups = numbers.astype(np.int64)
+        bound = settled + int(problem.loss[living[first]].sum())
         alive = np.zeros(len(problem.loss), np.uint8)
         alive[living] = 1
         inside = [alive[problem.start[g] : problem.start[g + 1]] for g in groups]
@@ -231,7 +232,7 @@ class Bisection:
         search.run(SearchLimits(left, TESTS))
         is_better = search.best is not None and search.best.loss < least - bound
         vector = search.best.vector if is_better and search.best is not None else None
-        return min(bound + search.bound, least), corners, vector, search.tested
+        return min(max(bound + search.bound, known), least), entry, vector, search.tested
 
     def _learn(self, vectors: list[Floats], limits: SearchLimits) -> None:
         """Try middles of cones as vectors, and go up from the best if it is new."""
@@ -239,12 +240,12 @@ class Bisection:
         self._rounds += 1
         is_tried = self._rounds % TRIED == 1
         middles = [entry[2].sum(axis=0) for entry in self._waiting[: int(is_tried)]]
-        for one in assessed(self.problem, self.tolerance, [*vectors, *middles]):
-            self._offer(one)
+        for incumbent in assessed(self.problem, self.tolerance, [*vectors, *middles]):
+            self._offer(incumbent)
         if self.best is not None and self.to_beat < before:
             ends = climbed(self.problem, self.tolerance, self._rng, self.best.vector, limits)
-            for one in ends:
-                self._offer(one)
+            for incumbent in ends:
+                self._offer(incumbent)
 
 
 def _facets(corners: Floats) -> Floats | None:
@@ -264,28 +265,38 @@ def _facets(corners: Floats) -> Floats | None:
 class _Buffers:
     """Room for the dives of one piece."""
 
-    def __init__(self, problem: Problem) -> None:
-        size, points = problem.dimensions, len(problem.loss)
-        self._found = room(CONES_ROOM, POINTS_ROOM + 8 * points, size)
+    def __init__(self, sample: Sample) -> None:
+        points, size = sample.points.shape
+        self._output = room(CONES_ROOM, POINTS_ROOM + 8 * points, size)
         self._stack = room(DEPTH, POINTS_ROOM // 4 + 8 * points, size)
         self._spare = room(1, points + 1, size)
+        self._work = work(sample)
 
     def dive(
-        self, sample: Sample, entries: Sequence[_Entry], target: int, least: int, looks: int
-    ) -> tuple[list[tuple[int, Floats, Ids, int]], Floats | None, int]:
+        self, sample: Sample, entries: Sequence[_Entry], target: int, least: int, tests: int
+    ) -> tuple[list[_Left], Floats | None, int]:
         """Bisect some cones; return what is left of them, the best vector, and the bisections."""
-        found = self._found
-        found.numbers[:] = 0
-        found.numbers[LEAST] = least
+        output = self._output
+        output.numbers[:] = 0
+        output.numbers[LEAST] = least
         given = _packed(entries)
-        taken = dive(sample, given, self._stack, found, self._spare, target, looks)
-        left = [(e[0], e[2], e[3], e[4]) for e in entries[taken:]]
-        for k in range(int(found.numbers[CONES])):
-            lo, hi = int(found.start[k]), int(found.start[k + 1])
-            one = found.corners[k].copy(), found.living[lo:hi].copy()
-            left.append((int(found.bound[k]), *one, int(found.settled[k])))
-        best = found.best.copy() if found.numbers[LEAST] < least else None
-        return left, best, int(found.numbers[SEEN])
+        rooms = self._stack, output, self._spare, self._work
+        taken = dive(sample, given, *rooms, target, POINTS_EACH, tests)
+        left = [(e[0], *e[2:]) for e in entries[taken:]]
+        for k in range(int(output.numbers[CONES])):
+            lo, hi = int(output.start[k]), int(output.start[k + 1])
+            cone = output.corners[k].copy(), output.living[lo:hi].copy()
+            more = int(output.settled[k]), output.where[k].copy()
+            left.append((int(output.bound[k]), *cone, *more))
+        best = output.best.copy() if output.numbers[LEAST] < least else None
+        return left, best, int(output.numbers[SEEN])
+
+
+def _errors(problem: Problem) -> Floats:
+    """Return how far a difference of scores of each group may be off, by rounding."""
+    blocks = [problem.block(group) for group in range(problem.size)]
+    lengths = np.array([np.sqrt((block**2).sum(axis=0).max()) for block in blocks])
+    return 8.0 * problem.dimensions * np.finfo(np.float64).eps * lengths
 
 
 def _packed(entries: Sequence[_Entry]) -> Cones:
@@ -295,6 +306,7 @@ def _packed(entries: Sequence[_Entry]) -> Cones:
     cones.corners[:] = [entry[2] for entry in entries]
     cones.start[1:] = np.cumsum([len(entry[3]) for entry in entries])
     cones.settled[:] = [entry[4] for entry in entries]
+    cones.where[:] = [entry[5] for entry in entries]
     cones.bound[:] = [entry[0] for entry in entries]
     cones.numbers[CONES], cones.numbers[LIVING] = len(entries), cones.start[-1]
     return cones._replace(living=np.concatenate([entry[3] for entry in entries]))

@@ -106,8 +106,8 @@ class BlockBound:
 
     def best(self) -> list[Incumbent]:
         """Return the best vector of each block, as good as it is for all groups."""
-        found = [block.search.best for block in self._blocks]
-        vectors = [one.vector for one in found if one is not None]
+        incumbents = [block.search.best for block in self._blocks]
+        vectors = [incumbent.vector for incumbent in incumbents if incumbent is not None]
         return reassessed(self.problem, self.tolerance, vectors)
 
     def run(
@@ -123,8 +123,8 @@ class BlockBound:
             self._waiting = self._grouping.blocks(groups, FIRST)
         while limits.left > 0 and (limits.tests is None or self.tested < limits.tests):
             if self._waiting:
-                taken, self._waiting = self._waiting[:TOGETHER], self._waiting[TOGETHER:]
-                self._blocks += map_pieces(lambda groups: self._begin(groups, 0, limits), taken)
+                batch, self._waiting = self._waiting[:TOGETHER], self._waiting[TOGETHER:]
+                self._blocks += map_pieces(lambda groups: self._begin(groups, 0, limits), batch)
             else:
                 merged = self._merge(largest, limits)
                 open_ones = [block for block in self._blocks if not block.done]
@@ -144,7 +144,7 @@ class BlockBound:
 
     def _begin(self, groups: Ints, floor: int, limits: SearchLimits) -> _GroupBlock:
         part = self.problem.part(np.concatenate([self._shared, groups]))
-        vectors = [one.vector for one in self._known]
+        vectors = [incumbent.vector for incumbent in self._known]
         if self._grouping is not None:
             vectors += self._grouping.good_for(groups, BEGINS)
         known = reassessed(part, self.tolerance, vectors)
@@ -178,7 +178,7 @@ class BlockBound:
             same = [block for block in ready if len(block.groups) == size]
             other = same[0]
             if self._grouping is not None:
-                gains = [self._grouping.beyond(first.groups, one.groups) for one in same]
+                gains = [self._grouping.beyond(first.groups, partner.groups) for partner in same]
                 other = same[int(np.argmax(gains))]
             ready.remove(other)
             pairs.append((first, other))

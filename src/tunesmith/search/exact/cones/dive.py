@@ -176,9 +176,9 @@ def _examine_child(
     order[depth] = group
     _copy_state(tree, level, tree.vectors.shape[0] - 1)
     tree.chosen[group] = point
-    found = _examine(lists, tree, order, scores, witness, blame)
+    verdict = _examine(lists, tree, order, scores, witness, blame)
     tree.chosen[group] = -1
-    return found
+    return verdict
 
 
 @kernel
@@ -216,10 +216,10 @@ def _remember(
 def _is_shown(tree: Tree, level: int, group: int, point: int) -> bool:
     """Tell whether a vector of the pool, inside the cone, lets a point win."""
     member, wins = tree.member[level], tree.wins[group]
-    found = 0
+    shown = 0
     for i in range(member.shape[0]):
-        found += member[i] & (wins[i] == point)
-    return bool(found > 0)
+        shown += member[i] & (wins[i] == point)
+    return bool(shown > 0)
 
 
 @kernel
@@ -279,10 +279,10 @@ def _evaluate(
             point = _first_alive(lists, tree, level, group)
             if _is_shown(tree, level, group, point):
                 break
-            found = _examine_child(lists, tree, level, group, point, scores, witness, blame)
-            if found == UNDECIDED:
+            verdict = _examine_child(lists, tree, level, group, point, scores, witness, blame)
+            if verdict == UNDECIDED:
                 return FAILED
-            if found == FEASIBLE:
+            if verdict == FEASIBLE:
                 _remember(lists, tree, level, witness, scores, winners)
                 break
             _rule_out(tree, level, point, blame)
@@ -305,7 +305,7 @@ def _branch_on(lists: PointLists, tree: Tree, level: int) -> int:
     A point matters less, the more of the gap to the best known its loss uses up.
     """
     gap = float(tree.numbers[BEST] - tree.bound[level])
-    found, least = -1, np.inf
+    chosen, least = -1, np.inf
     for group in range(tree.chosen.shape[0]):
         if tree.chosen[group] >= 0:
             continue
@@ -318,8 +318,8 @@ def _branch_on(lists: PointLists, tree: Tree, level: int) -> int:
             if tree.alive[level, point]:
                 matter += (1.0 - more / gap) ** SHARPNESS
         if matter < least:
-            found, least = group, matter
-    return found
+            chosen, least = group, matter
+    return chosen
 
 
 @kernel
@@ -365,10 +365,10 @@ def dive(lists: PointLists, tree: Tree, most: int) -> tuple[int, int]:
     level: Number = np.int64(0)
     reset(tree.vectors[spare], np.zeros(witness.shape[0]), tree.bases[spare], tree.counts[spare])
     if root > 0:
-        found = _examine(lists, tree, tree.groups[:root], scores, witness, blame)
-        if found == UNDECIDED:
+        verdict = _examine(lists, tree, tree.groups[:root], scores, witness, blame)
+        if verdict == UNDECIDED:
             return FAILED, 0
-        if found == INFEASIBLE:
+        if verdict == INFEASIBLE:
             return DONE, 0
         _remember(lists, tree, level, witness, scores, winners)
     _copy_state(tree, spare, level)
@@ -377,10 +377,10 @@ def dive(lists: PointLists, tree: Tree, most: int) -> tuple[int, int]:
         if tree.numbers[TESTS] - before >= most or level + 1 == tree.alive.shape[0]:
             return STOPPED, level
         tree.numbers[NODES] += 1
-        found = _evaluate(lists, tree, level, scores, witness, winners, blame)
-        if found == FAILED:
+        verdict = _evaluate(lists, tree, level, scores, witness, winners, blame)
+        if verdict == FAILED:
             return FAILED, level
-        if found == DONE:
+        if verdict == DONE:
             # Nothing better here: up, and on without the point that led here.
             level -= 1
             if level >= 0:
@@ -390,10 +390,10 @@ def dive(lists: PointLists, tree: Tree, most: int) -> tuple[int, int]:
             continue
         group = _branch_on(lists, tree, level)
         point = tree.first[level, group]
-        found = _examine_child(lists, tree, level, group, point, scores, witness, blame)
-        if found == UNDECIDED:
+        verdict = _examine_child(lists, tree, level, group, point, scores, witness, blame)
+        if verdict == UNDECIDED:
             return FAILED, level
-        if found == INFEASIBLE:
+        if verdict == INFEASIBLE:
             _rule_out(tree, level, point, blame)
         elif root + level + 1 == tree.chosen.shape[0]:
             tree.numbers[BEST] = tree.lost[level] + lists.loss[point]

@@ -57,17 +57,20 @@ class Grouping:
         limits = limits.part(SHARE)
         shared = np.flatnonzero(problem.groups < 0)
         groups = np.flatnonzero(problem.groups >= 0)
-        vectors = [one.vector for one in known[:1]]
+        vectors = [incumbent.vector for incumbent in known[:1]]
 
-        def climb(own: np.random.Generator) -> list[Floats]:
-            chosen = own.permutation(groups)[:GOOD_FOR]
+        def climb(generator: np.random.Generator) -> list[Floats]:
+            chosen = generator.permutation(groups)[:GOOD_FOR]
             part = problem.part(np.concatenate([shared, chosen]))
-            begin = own.standard_normal(problem.dimensions)
+            begin = generator.standard_normal(problem.dimensions)
             if known:
-                far = np.exp(own.uniform(*np.log(DISTANCE))) / np.sqrt(problem.dimensions)
+                far = np.exp(generator.uniform(*np.log(DISTANCE))) / np.sqrt(problem.dimensions)
                 begin = known[0].vector + far * begin
-            ends = climbed(part, 0.0, own, begin, patience=PATIENCE)
-            return [one.vector if cap is None else cap.nearest(one.vector) for one in ends]
+            ends = climbed(part, 0.0, generator, begin, patience=PATIENCE)
+            return [
+                incumbent.vector if cap is None else cap.nearest(incumbent.vector)
+                for incumbent in ends
+            ]
 
         for _ in range(0, SAMPLE, TOGETHER):
             if limits.left <= 0:
@@ -80,7 +83,7 @@ class Grouping:
         if not len(self.vectors):
             return 0.0
         lost = [self.excess[:, part].sum(axis=1) for part in parts]
-        return float(sum(lost).min() - sum(one.min() for one in lost))
+        return float(sum(lost).min() - sum(losses.min() for losses in lost))
 
     def blocks(self, groups: Ints, size: int) -> list[Ints]:
         """Return groups in blocks of a size, those together that exclude each other most."""
@@ -112,10 +115,10 @@ def _losses(problem: Problem, vectors: Sequence[Floats]) -> Ints:
     """Return what each group loses under each vector [K, S]."""
     scores = np.empty(int(np.diff(problem.start).max(initial=0)))
     winners = np.empty(problem.size, np.int64)
-    about = problem.points, problem.start, problem.kin, problem.loss
+    arrays = problem.points, problem.start, problem.kin, problem.loss
     losses = np.empty((len(vectors), problem.size), np.int64)
     for k, vector in enumerate(vectors):
-        assess(*about, vector, 0.0, scores, winners)
+        assess(*arrays, vector, 0.0, scores, winners)
         # A vector of no length has no winners; it is as good as any other.
         losses[k] = problem.loss[np.where(winners < 0, problem.start[:-1], winners)]
     return losses

@@ -88,15 +88,19 @@ class ConeSearch:
         self.unclear: list[Incumbent] = []
         self._proven = 0
         self._rng = np.random.default_rng(1)
-        near = [one for one in known if one.clear and self._counts(one.vector)]
-        for one in near:
-            self._offer(one)
+        near = [
+            incumbent for incumbent in known if incumbent.clear and self._counts(incumbent.vector)
+        ]
+        for incumbent in near:
+            self._offer(incumbent)
         self._number = 0
         self._queue: list[_Open] = []
         self._bytes = 0
         size = problem.size
         if size:
-            pool = np.array([one.vector for one in near[:KEPT]]).reshape(-1, problem.dimensions)
+            pool = np.array([incumbent.vector for incumbent in near[:KEPT]]).reshape(
+                -1, problem.dimensions
+            )
             alive = np.packbits(np.ones(len(problem.loss), np.uint8))
             nothing = np.zeros(0, np.int64)
             self._push(0, nothing, nothing, alive, np.arange(size), pool)
@@ -106,11 +110,11 @@ class ConeSearch:
         length = float(np.sqrt((vector**2).sum()))
         return cosine <= 0.0 or float((vector * aim).sum()) >= cosine * length
 
-    def _offer(self, one: Incumbent) -> None:
-        if self.best is None or one.loss < self.best.loss:
-            if one.loss < self._proven:
-                raise ContradictionError(self.problem, one.loss, self._proven)
-            self.best = one
+    def _offer(self, incumbent: Incumbent) -> None:
+        if self.best is None or incumbent.loss < self.best.loss:
+            if incumbent.loss < self._proven:
+                raise ContradictionError(self.problem, incumbent.loss, self._proven)
+            self.best = incumbent
 
     @property
     def done(self) -> bool:
@@ -147,18 +151,20 @@ class ConeSearch:
                     break
             full = limits.megabytes is not None and self._bytes > 1e6 * limits.megabytes
             self._proven = max(self._proven, self._queue[0].bound)
-            taken = self._take(full)
-            tests = max(tests // len(taken), 1)
-            trees = map_pieces(lambda task: self._dive(*task), [(one, tests) for one in taken])
+            subtrees = self._take(full)
+            tests = max(tests // len(subtrees), 1)
+            trees = map_pieces(
+                lambda task: self._dive(*task), [(subtree, tests) for subtree in subtrees]
+            )
             before = self.best
             self._learn([tree for tree, _ in trees])
             for tree, level in trees:
                 if level >= 0:
                     self._open(tree, level)
             if self.best is not before:
-                self._queue = [one for one in self._queue if one.bound < self.to_beat]
+                self._queue = [subtree for subtree in self._queue if subtree.bound < self.to_beat]
                 heapq.heapify(self._queue)
-                self._bytes = sum(one.bytes for one in self._queue)
+                self._bytes = sum(subtree.bytes for subtree in self._queue)
             if tell is not None:
                 tell()
 
@@ -173,51 +179,53 @@ class ConeSearch:
                 self._offer(Incumbent(vector, int(tree.numbers[BEST])))
         if self.best is not None and self.best is not before:
             tolerance = self._lists.tolerance
-            for one in climbed(self.problem, tolerance, self._rng, self.best.vector):
-                if one.clear and self._counts(one.vector):
-                    self._offer(one)
-                elif not one.clear:
-                    self.unclear.append(one)
+            for incumbent in climbed(self.problem, tolerance, self._rng, self.best.vector):
+                if incumbent.clear and self._counts(incumbent.vector):
+                    self._offer(incumbent)
+                elif not incumbent.clear:
+                    self.unclear.append(incumbent)
 
     def _take(self, full: bool) -> list[_Open]:
         """Take the subtrees of least bound; with no room left, those that are soonest done."""
         if not full:
-            taken = [heapq.heappop(self._queue) for _ in range(min(ROUND, len(self._queue)))]
+            subtrees = [heapq.heappop(self._queue) for _ in range(min(ROUND, len(self._queue)))]
         else:
-            ordered = sorted(self._queue, key=lambda one: (-one.bound, one.depth, one.number))
-            taken, self._queue = ordered[:ROUND], ordered[ROUND:]
+            ordered = sorted(
+                self._queue, key=lambda subtree: (-subtree.bound, subtree.depth, subtree.number)
+            )
+            subtrees, self._queue = ordered[:ROUND], ordered[ROUND:]
             heapq.heapify(self._queue)
-        self._bytes -= sum(one.bytes for one in taken)
-        return taken
+        self._bytes -= sum(subtree.bytes for subtree in subtrees)
+        return subtrees
 
-    def _dive(self, one: _Open, tests: int) -> tuple[Tree, int]:
+    def _dive(self, subtree: _Open, tests: int) -> tuple[Tree, int]:
         """Search a subtree for a while; return what was written, and the level if not done."""
-        problem, root = self.problem, len(one.groups)
+        problem, root = self.problem, len(subtree.groups)
         tree = new_tree(problem, root)
-        tree.groups[:root] = one.groups
-        tree.chosen[one.groups] = one.points
-        tree.alive[0] = np.unpackbits(one.alive, count=len(problem.loss))
-        tree.lost[0] = problem.loss[one.points].sum()
-        tree.bound[0] = one.bound
-        tree.turn[:] = one.turn
+        tree.groups[:root] = subtree.groups
+        tree.chosen[subtree.groups] = subtree.points
+        tree.alive[0] = np.unpackbits(subtree.alive, count=len(problem.loss))
+        tree.lost[0] = problem.loss[subtree.points].sum()
+        tree.bound[0] = subtree.bound
+        tree.turn[:] = subtree.turn
         tree.numbers[BEST] = self.to_beat
-        self._fill_pool(tree, one)
+        self._fill_pool(tree, subtree)
         status, level = dive(self._lists, tree, tests)
         if status == FAILED:
             raise undecided()
         return tree, level if status == STOPPED else -1
 
-    def _fill_pool(self, tree: Tree, one: _Open) -> None:
+    def _fill_pool(self, tree: Tree, subtree: _Open) -> None:
         problem = self.problem
         scores = np.empty(int(np.diff(problem.start).max()))
         winners = np.empty(problem.size, np.int64)
-        about = problem.points, problem.start, problem.kin, problem.loss
-        for slot, vector in enumerate(one.pool):
-            assess(*about, vector, self._lists.tolerance, scores, winners)
+        arrays = problem.points, problem.start, problem.kin, problem.loss
+        for slot, vector in enumerate(subtree.pool):
+            assess(*arrays, vector, self._lists.tolerance, scores, winners)
             tree.pool[slot] = vector
             tree.wins[:, slot] = winners
-            tree.member[0, slot] = (winners[one.groups] == one.points).all()
-        tree.numbers[SLOT] = len(one.pool)
+            tree.member[0, slot] = (winners[subtree.groups] == subtree.points).all()
+        tree.numbers[SLOT] = len(subtree.pool)
 
     def _open(self, tree: Tree, level: int) -> None:
         """Put the nodes on the way to the one where a dive stopped into the queue."""

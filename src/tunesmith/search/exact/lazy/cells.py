@@ -166,10 +166,10 @@ def take_cells(
     -------
     How many cells there are; how many entries the heap has now; why there are no more.
     """
-    taken = 0
-    while taken < cells.shape[0]:
+    count = 0
+    while count < cells.shape[0]:
         if size == 0:
-            return taken, size, NONE
+            return count, size, NONE
         key, m, n = heap[0]
         now = _sum(
             _part(left.loss, left_known, left_bound, m),
@@ -180,13 +180,13 @@ def take_cells(
             _sink(heap, size)
             continue
         if key >= below:
-            return taken, size, NONE
+            return count, size, NONE
         if m >= left_known:
-            return taken, size, LEFT
+            return count, size, LEFT
         if n >= right_known:
-            return taken, size, RIGHT
-        cells[taken, 0], cells[taken, 1] = m, n
-        taken += 1
+            return count, size, RIGHT
+        cells[count, 0], cells[count, 1] = m, n
+        count += 1
         # The next of the row takes the place of this one.
         after = _part(right.loss, right_known, right_bound, n + 1)
         heap[0, 0], heap[0, 2] = _sum(left.loss[m], after), n + 1
@@ -195,7 +195,7 @@ def take_cells(
             after = _part(left.loss, left_known, left_bound, m + 1)
             _push(heap, size, _sum(right.loss[0], after), m + 1, 0)
             size += 1
-    return taken, size, ENOUGH
+    return count, size, ENOUGH
 
 
 @kernel
@@ -219,11 +219,11 @@ def _wins(lists: PointLists, work: CellWork, order: Ints, vector: Floats) -> boo
     size, tolerance = vector.shape[0], lists.tolerance
     for group in order:
         lo, many = lists.start[group], lists.start[group + 1] - lists.start[group]
-        own = work.chosen[group] - lo
+        point = work.chosen[group] - lo
         scores_in(lists.points, lists.start, group, vector, work.scores)
         if many > 1:
             lead, _ = closest_rival(
-                lists.points, lists.start, lists.kin, group, own, size, tolerance, work.scores
+                lists.points, lists.start, lists.kin, group, point, size, tolerance, work.scores
             )
             if lead < tolerance:
                 return False
@@ -231,10 +231,10 @@ def _wins(lists: PointLists, work: CellWork, order: Ints, vector: Floats) -> boo
 
 
 @kernel
-def _row(lists: PointLists, own: int, other: int, row: Floats) -> None:
-    group = lists.owner[own]
+def _row(lists: PointLists, point: int, other: int, row: Floats) -> None:
+    group = lists.owner[point]
     lo = lists.start[group]
-    difference(lists.points, lists.start, group, own - lo, other - lo, row)
+    difference(lists.points, lists.start, group, point - lo, other - lo, row)
 
 
 @kernel
@@ -254,17 +254,17 @@ def _holds(lists: PointLists, half: Results, at: int, vector: Floats, row: Float
 def _shows(
     lists: PointLists,
     work: CellWork,
-    one: Results,
+    first: Results,
     i: int,
-    other: Results,
+    second: Results,
     j: int,
     order: Ints,
     row: Floats,
 ) -> bool:
     """Tell whether the vector known from one half chooses the points of the other."""
-    if one.counts[i] == 0 or not _holds(lists, other, j, one.vectors[i], row):
+    if first.counts[i] == 0 or not _holds(lists, second, j, first.vectors[i], row):
         return False
-    return _wins(lists, work, order, one.vectors[i])
+    return _wins(lists, work, order, first.vectors[i])
 
 
 @kernel
@@ -315,20 +315,20 @@ def _test(
     """Test the choice from the active rows of both halves on; blamed points are remembered."""
     work.numbers[TESTED] += 1
     reset(work.vector, work.nowhere, work.basis, work.active)
-    found = _begin(lists, work, left.rows[m], left.counts[m], row)
-    if found != INFEASIBLE:
-        found = _begin(lists, work, right.rows[n], right.counts[n], row)
-    if found == INFEASIBLE:
+    verdict = _begin(lists, work, left.rows[m], left.counts[m], row)
+    if verdict != INFEASIBLE:
+        verdict = _begin(lists, work, right.rows[n], right.counts[n], row)
+    if verdict == INFEASIBLE:
         accuse(lists.owner, work.forces, work.rows, work.active, work.blame)
     else:
-        found = examine(
+        verdict = examine(
             lists.points, lists.start, lists.kin, lists.owner, order, work.chosen,
             lists.tolerance, lists.aim, lists.cosine, work.vector, work.basis, work.factor,
             work.forces, work.rows, work.active, work.scores, work.witness, work.blame,
         )  # fmt: skip
-    if found == INFEASIBLE:
+    if verdict == INFEASIBLE:
         _remember(lists, work, order)
-    return found
+    return verdict
 
 
 @kernel
@@ -346,14 +346,14 @@ def _elsewhere(
             continue
         many = start[group + 1] - start[group]
         scores_in(lists.points, start, group, vector, scores)
-        own = best_other(scores, many, -1)
+        point = best_other(scores, many, -1)
         if many > 1:
             lead, _ = closest_rival(
-                lists.points, start, lists.kin, group, own, size, tolerance, scores
+                lists.points, start, lists.kin, group, point, size, tolerance, scores
             )
             if lead < tolerance:
                 return NEVER
-        lost += lists.loss[start[group] + own]
+        lost += lists.loss[start[group] + point]
         if lost >= work.numbers[LEAST]:
             break
     return lost
@@ -370,7 +370,7 @@ def test_cells(
     left: Results,
     right: Results,
     cells: Ints,
-    found: Results,
+    results: Results,
     verdicts: Ints,
     hits: Ints,
 ) -> None:
@@ -387,8 +387,8 @@ def test_cells(
             chosen[group] = left.points[m, group - lo]
         for group in rights:
             chosen[group] = right.points[n, group - middle]
-        found.points[c] = chosen[lo:hi]
-        found.loss[c] = left.loss[m] + right.loss[n]
+        results.points[c] = chosen[lo:hi]
+        results.loss[c] = left.loss[m] + right.loss[n]
         hits[c, 0], hits[c, 1] = excluded(lists, conflicts, chosen, order)
         if hits[c, 0] >= 0 or excluded(lists, work.conflicts, chosen, order)[0] >= 0:
             work.numbers[EXCLUDED] += 1
@@ -397,13 +397,13 @@ def test_cells(
         if _shows(lists, work, left, m, right, n, rights, row):
             copy_to(witness, 0, left.vectors[m])
             work.numbers[SHOWN] += 1
-            copy_rows(found.rows[c], 0, left.rows[m])
-            found.counts[c] = left.counts[m]
+            copy_rows(results.rows[c], 0, left.rows[m])
+            results.counts[c] = left.counts[m]
         elif _shows(lists, work, right, n, left, m, lefts, row):
             copy_to(witness, 0, right.vectors[n])
             work.numbers[SHOWN] += 1
-            copy_rows(found.rows[c], 0, right.rows[n])
-            found.counts[c] = right.counts[n]
+            copy_rows(results.rows[c], 0, right.rows[n])
+            results.counts[c] = right.counts[n]
         else:
             verdicts[c] = _test(lists, work, order, left, m, right, n, row)
             if verdicts[c] != FEASIBLE:
@@ -412,11 +412,11 @@ def test_cells(
             for value in witness:
                 square += value * value
             witness /= np.sqrt(square)
-            copy_rows(found.rows[c], 0, work.rows[: witness.shape[0]])
-            found.counts[c] = work.active[0]
+            copy_rows(results.rows[c], 0, work.rows[: witness.shape[0]])
+            results.counts[c] = work.active[0]
         verdicts[c] = FEASIBLE
-        copy_to(found.vectors[c], 0, witness)
-        lost = _elsewhere(lists, work, lo, hi, found.loss[c], witness)
+        copy_to(results.vectors[c], 0, witness)
+        lost = _elsewhere(lists, work, lo, hi, results.loss[c], witness)
         if lost < work.numbers[LEAST]:
             work.numbers[LEAST] = lost
             copy_to(work.best, 0, witness)

@@ -51,13 +51,13 @@ def _conflicts(
             for j in range(start[other], min(start[other] + tried, start[other + 1])):
                 chosen[group], chosen[other] = i, j
                 reset(vector, nowhere, basis, count)
-                found = examine(
+                verdict = examine(
                     lists.points, start, lists.kin, lists.owner, order, chosen,
                     lists.tolerance, lists.aim, lists.cosine, vector, basis, factor, forces,
                     rows, count, scores, witness, blame,
                 )  # fmt: skip
                 many += 1
-                if found == INFEASIBLE:
+                if verdict == INFEASIBLE:
                     shares[other] += 1.0
         shares[other] /= many
 

@@ -59,7 +59,7 @@ GROWTH = 1.5
 
 
 @dataclass(frozen=True)
-class LazyFound(ExactResult):
+class LazyResult(ExactResult):
     """What lazy search found.
 
     Attributes
@@ -76,7 +76,7 @@ class LazyFound(ExactResult):
     excluded: int = 0
 
 
-class _Given:
+class _GroupPoints:
     """What a range of one group combines: its points, and nothing."""
 
     def __init__(self, results: Results) -> None:
@@ -92,8 +92,8 @@ class _Range:
     def __init__(self, search: LazySearch, lo: int, hi: int) -> None:
         self.search, self.lo, self.hi = search, lo, hi
         self.middle = (lo + hi) // 2
-        self.left: _Range | _Given
-        self.right: _Range | _Given
+        self.left: _Range | _GroupPoints
+        self.right: _Range | _GroupPoints
         if hi - lo == 1:
             self.middle = hi
             self.left, self.right = search.points_of(lo), search.nothing
@@ -114,7 +114,7 @@ class _Range:
     def ranges(self) -> list[_Range]:
         """The range itself and all within it."""
         halves = [half for half in (self.left, self.right) if isinstance(half, _Range)]
-        return [self, *(one for half in halves for one in half.ranges)]
+        return [self, *(inner for half in halves for inner in half.ranges)]
 
     @property
     def bytes(self) -> int:
@@ -148,12 +148,12 @@ class _Range:
         cells = np.empty((want, 2), np.int64)
         self._heap = _with_room(self._heap, self._size, want)
         left, right = self.left, self.right
-        taken, self._size, why = take_cells(
+        count, self._size, why = take_cells(
             self._heap, self._size, left.results, left.known, left.bound,
             right.results, right.known, right.bound, least, cells,
         )  # fmt: skip
-        if taken:
-            self._test(cells[:taken], least)
+        if count:
+            self._test(cells[:count], least)
         elif why == LEFT:
             left.advance(least)
         elif why == RIGHT:
@@ -165,7 +165,7 @@ class _Range:
         # A row's cells have much in common, and so have their conflicts.
         lane = cells[:, 0] % LANES
         shares = [np.flatnonzero(lane == k) for k in range(LANES)]
-        found = [self.search.room(len(share), self.hi - self.lo) for share in shares]
+        results = [self.search.room(len(share), self.hi - self.lo) for share in shares]
         verdicts = [np.zeros(len(share), np.int64) for share in shares]
         hits = np.zeros((LANES, len(cells), 2), np.int64)
         conflicts = self._conflicts
@@ -175,7 +175,7 @@ class _Range:
             work.numbers[LEAST] = least
             test_cells(
                 self.search.lists, work, conflicts, self.lo, self.middle, self.hi,
-                self.left.results, self.right.results, cells[shares[k]], found[k], verdicts[k],
+                self.left.results, self.right.results, cells[shares[k]], results[k], verdicts[k],
                 hits[k],
             )  # fmt: skip
 
@@ -190,9 +190,9 @@ class _Range:
             learn(conflicts, self.search.lanes[k].conflicts, first, hits[k, : len(shares[k])])
             self.search.offer(self.search.lanes[k])
         self.taken += len(cells)
-        self._keep(np.concatenate(shares), np.concatenate(verdicts), found)
+        self._keep(np.concatenate(shares), np.concatenate(verdicts), results)
 
-    def _keep(self, place: Ints, verdicts: Ints, found: list[Results]) -> None:
+    def _keep(self, place: Ints, verdicts: Ints, results: list[Results]) -> None:
         """Add what is attainable to the results, in the order of the cells."""
         if (verdicts == UNDECIDED).any():
             raise undecided()
@@ -206,7 +206,7 @@ class _Range:
         if known > len(self.results.loss):
             grown = [_longer(part, int(GROWTH * known)) for part in self.results]
             self.results = Results(*grown)
-        for part, pieces in zip(self.results, zip(*found, strict=True), strict=True):
+        for part, pieces in zip(self.results, zip(*results, strict=True), strict=True):
             part[self.known : known] = np.concatenate(pieces)[good]
         self.known = known
 
@@ -245,17 +245,17 @@ class LazySearch:
         self.best = incumbent
         if not problem.size and incumbent is None:
             self.best = Incumbent(aim if aim.any() else np.eye(1, len(aim))[0], 0)
-        self.nothing = _Given(self.room(1, 0))
+        self.nothing = _GroupPoints(self.room(1, 0))
         self._top = _Range(self, 0, problem.size) if problem.size else None
         self.lanes = [self._work() for _ in range(LANES)] if problem.size else []
 
-    def points_of(self, group: int) -> _Given:
+    def points_of(self, group: int) -> _GroupPoints:
         """Return a group's points as what a range may combine."""
         points = np.arange(self.problem.start[group], self.problem.start[group + 1])
-        given = self.room(len(points), 1)
-        given.points[:, 0] = points
-        given.loss[:] = self.problem.loss[points]
-        return _Given(given)
+        results = self.room(len(points), 1)
+        results.points[:, 0] = points
+        results.loss[:] = self.problem.loss[points]
+        return _GroupPoints(results)
 
     def room(self, count: int, length: int) -> Results:
         """Return room for so many results of a range of so many groups."""
@@ -327,33 +327,33 @@ class LazySearch:
     def megabytes(self) -> float:
         """Memory of what was found and what waits, about."""
         lanes = sum(part.nbytes for work in self.lanes for part in work.conflicts)
-        return (lanes + sum(one.bytes for one in self._ranges)) / 1e6
+        return (lanes + sum(span.bytes for span in self._ranges)) / 1e6
 
     @property
     def megabytes_next(self) -> float:
         """Memory that it may take after one more step: room for results may grow."""
-        parts = (part.nbytes for one in self._ranges for part in one.results)
+        parts = (part.nbytes for span in self._ranges for part in span.results)
         size = 16 + 8 * self.problem.size + 24 * self.problem.dimensions
-        unseen = max((one.bytes_of_conflicts for one in self._ranges), default=0)
+        unseen = max((span.bytes_of_conflicts for span in self._ranges), default=0)
         return self.megabytes + (GROWTH * max(parts, default=0) + 2 * MOST * size + unseen) / 1e6
 
     @property
     def _ranges(self) -> list[_Range]:
         return [] if self._top is None else self._top.ranges
 
-    def number(self, which: int) -> int:
+    def number(self, index: int) -> int:
         """Return one of the numbers of all ranges together."""
-        return sum(int(work.numbers[which]) for work in self.lanes)
+        return sum(int(work.numbers[index]) for work in self.lanes)
 
     def counts(self) -> dict[int, tuple[int, int]]:
         """Return how many combinations were looked at and how many there are, by length."""
         many = [int(n) for n in np.diff(self.problem.start)]
-        found: dict[int, tuple[int, int]] = {}
-        for one in sorted(self._ranges, key=lambda one: one.lo - one.hi):
-            taken, total = found.get(one.hi - one.lo, (0, 0))
-            inside = math.prod(many[one.lo : one.hi])
-            found[one.hi - one.lo] = taken + one.taken, total + inside
-        return found
+        by_length: dict[int, tuple[int, int]] = {}
+        for span in sorted(self._ranges, key=lambda span: span.lo - span.hi):
+            tested, total = by_length.get(span.hi - span.lo, (0, 0))
+            inside = math.prod(many[span.lo : span.hi])
+            by_length[span.hi - span.lo] = tested + span.taken, total + inside
+        return by_length
 
     def step(self) -> None:
         """Go on for a while."""
@@ -392,7 +392,7 @@ def lazy_search(
     order: Sequence[int] | Ints | None = None,
     incumbent: Incumbent | None = None,
     batch: int | None = None,
-) -> LazyFound:
+) -> LazyResult:
     """Find the vector that loses least of all, or the best within limits.
 
     Parameters
@@ -419,7 +419,7 @@ def lazy_search(
         least = "none" if search.best is None else f"{problem.score(search.least):.6g}"
         progress("lazy search", search.tested, None, f"best {least}")
     best = search.best
-    return LazyFound(
+    return LazyResult(
         None if best is None else best.vector,
         NEVER if best is None else best.loss,
         search.bound,
