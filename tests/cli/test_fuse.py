@@ -102,12 +102,18 @@ def test_exports_go_into_files(cli, runs, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--normalisation", "z", "--export", "elasticsearch"], "has no normalisation z; use one"),
+        (
+            ["--normalisation", "z", "--export", "elasticsearch"],
+            "has no normalisation z; give --normalisation none",
+        ),
         (["--missing", "lowest", "--export", "opensearch"], "counts 0 for a missing document"),
         (["--export", "solr"], "unknown program 'solr'"),
         (["--export", "elasticsearch="], "write elasticsearch=FILE"),
         (["--export", "elasticsearch", "--json"], "--json is one object; write --export"),
         (["--folds", "1"], "folds is 1; give 2 or more"),
+        (["--export", "ranklib"], "normalisation min-max; give --normalisation none"),
+        (["--metric", "ndcg@0"], "has no whole number above 0 after @; write ndcg@10"),
+        (["--folds", "3", "--test-qrels", "x"], "takes the place of folds; drop --folds"),
         (["--metric", "p"], "p needs a last rank; write p@10"),
         (["--normalisation", "min-max,best"], "unknown normalisation 'best'"),
         (["--missing", "much"], "missing is 'much'; give lowest, zero or a number"),
@@ -118,6 +124,15 @@ def test_wrong_options_of_fuse_are_refused(refused, runs, options, message):
     assert message in refused("fuse", *runs, *options)
 
 
+def test_what_cannot_be_held_out_or_does_not_count_is_said(cli, runs, tmp_path):
+    (tmp_path / "one.qrels").write_text("dev-1 0 d00001 1\n")
+    found = cli("fuse", *runs[:2], "--qrels", tmp_path / "one.qrels")
+    assert "judge 4 or more to hold some out" in found.out
+    (tmp_path / "other.run").write_text("test-1 Q0 d00001 1 1.0 other\n")
+    found = cli("fuse", *runs, "--run", tmp_path / "other.run", "--folds", "0")
+    assert "run 'other' has none of the judged queries" in found.err
+
+
 def test_wrong_files_are_refused(refused, runs, test_qrels, tmp_path):
     assert "give a run or more, and judgements" in refused("fuse", *runs[:2])
     assert "nothing to mix it with" in refused("fuse", runs[0], *runs[2:])
@@ -125,6 +140,11 @@ def test_wrong_files_are_refused(refused, runs, test_qrels, tmp_path):
     (tmp_path / "empty.qrels").write_text("other 0 d 1\n")
     said = refused("fuse", *runs[:2], "--qrels", tmp_path / "empty.qrels")
     assert "no query of the runs has judgements" in said
+    judged = [tmp_path / name for name in ("qrels.txt", "test.qrels.txt")]
+    lines = [line for file in judged for line in file.read_text().splitlines()]
+    (tmp_path / "zero.qrels").write_text("".join(f"{line[:-1]}0\n" for line in lines))
+    said = refused("fuse", *runs[:2], "--qrels", tmp_path / "zero.qrels")
+    assert "no run has a document that is relevant" in said
     assert "would be lost" in refused(
         "fuse", *runs, "--out", test_qrels, "--test-qrels", test_qrels
     )

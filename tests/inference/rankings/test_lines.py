@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,6 +13,7 @@ from tests.helpers.rankings.builders import OTHERS, TREC, orders, plain_value, r
 from tunesmith.data.rankings.building import from_runs
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.rankings.layers import first_layers
+from tunesmith.inference.rankings.places import FEW, counts_above
 from tunesmith.search.line.search import totals_along
 from tunesmith.tasks.rankings import RankingTask
 
@@ -121,13 +124,32 @@ def test_few_documents_are_in_the_first_layers():
     assert len(first_layers(slopes, scores, np.arange(1000), 10)) < 250
 
 
-@given(seeds)
-def test_values_are_the_same_by_counting_and_by_sorting(seed):
-    # More relevant documents than are counted: ranks come from a sort.
-    task, qrels = task_of(seed, "ap", queries=1, documents=150, values=40, grades=9)
-    weights = np.random.default_rng(seed).normal(size=2)
-    names = orders(task, weights)["q0"]
-    assert task.values(weights) == pytest.approx([plain_value("ap", names, qrels["q0"])], abs=1e-12)
+@given(seeds, st.sampled_from(["ap", "ap@4", "ndcg", "rr@2"]))
+def test_many_relevant_documents_are_searched_level_by_level(seed, metric):
+    # More of them than are compared with each document one by one.
+    rng = np.random.default_rng(seed)
+    names = [f"d{k}" for k in range(2 * FEW)]
+    runs = {
+        run: {"q0": {name: float(rng.integers(0, 40)) for name in names}} for run in ("r0", "r1")
+    }
+    qrels = {"q0": {name: int(rng.integers(0, 9)) for name in names}}
+    task = RankingTask(from_runs(runs, qrels), metric, "none")
+    assert (task.terms.level > 0).sum() > FEW
+    weights, direction = rng.normal(size=2), rng.normal(size=2)
+    value = plain_value(metric, orders(task, weights)["q0"], qrels["q0"])
+    assert task.values(weights) == pytest.approx([value], abs=1e-12)
+    hypotheses = task.hypotheses()
+    for at, total in itertools.islice(intervals(task, weights, direction), 0, None, 97):
+        assert np.array_equal(hypotheses.point(at).total, total)
+
+
+@given(seeds, st.integers(1, 200))
+def test_counts_above_are_what_a_comparison_with_each_says(seed, size):
+    rng = np.random.default_rng(seed)
+    best_first = -np.sort(rng.integers(0, 30, size).astype(float))
+    keys = -rng.integers(-1, 32, 50).astype(float)
+    expected = (best_first[None, :] > keys[:, None]).sum(axis=1)
+    assert np.array_equal(counts_above(best_first, keys), expected)
 
 
 def test_a_step_and_a_scale_evaluate_the_same():

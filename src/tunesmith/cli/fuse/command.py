@@ -17,6 +17,9 @@ from tunesmith.errors import UsageError
 if TYPE_CHECKING:
     from tunesmith.tuners.fusion.fuse import Fused
 
+#: Parts of the queries where no option says how many.
+FOLDS = 5
+
 
 def run(
     *,
@@ -28,8 +31,8 @@ def run(
         typer.Option(
             "--metric",
             "-m",
-            help="ndcg@10, map, rr@10, p@5, recall@100, success@1, rprec, err@20 or bpref, each "
-            "with or without a last rank where it has a choice.",
+            help="ndcg@10, map, rr@10, p@5, recall@100, success@1, rprec, err@20 or bpref, "
+            "with or without a cutoff where the metric has one.",
             metavar="NAME",
         ),
     ] = "ndcg@10",
@@ -38,24 +41,26 @@ def run(
         typer.Option(
             "--normalisation",
             "--normalization",
-            help="What is done to the scores of each query and run; of several, the one that folds "
-            "choose. reciprocal-rank:k=10 has another k.",
+            help="Normalisation of the scores of each query and run; folds choose "
+            "among several. reciprocal-rank:k=10 sets k.",
             metavar="none|min-max|z|sum|rank|reciprocal-rank",
         ),
     ] = ["min-max"],  # noqa: B006
     missing: Missing = "auto",
     folds: Annotated[
-        int,
+        int | None,
         typer.Option(
-            help="Parts of the queries, each scored with what the others are tuned to; 0 for none.",
+            help="Folds: each part of the queries is scored with weights tuned on the "
+            "others; 0 for none [default: 5].",
+            show_default=False,
             metavar="INTEGER",
         ),
-    ] = 5,
+    ] = None,
     test_qrels: Annotated[
         str | None,
         typer.Option(
-            help="Judgements of other queries of the same runs, which are scored in place of "
-            "folds, and have no influence.",
+            help="Judgements of other queries of the same runs, which are scored "
+            "instead of folds and have no influence.",
             show_default=False,
             metavar="FILE",
         ),
@@ -82,7 +87,7 @@ def run(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Find the weights with which several runs are ranked best together."""
+    """Find the weights with which several runs together rank best."""
     from tunesmith.data.rankings.normalisation import Normalisation
     from tunesmith.io.rankings.engines import check_engine
     from tunesmith.io.rankings.read import named_runs, read_rankings
@@ -93,8 +98,11 @@ def run(
 
     measure = RankingMetric.of(metric)
     kinds = [
-        Normalisation.of(text, missing) for given in normalisation for text in given.split(",")
+        Normalisation.of(text, missing) for texts in normalisation for text in texts.split(",")
     ]
+    if folds is not None and test_qrels is not None:
+        raise UsageError("--test-qrels takes the place of folds; drop --folds")
+    folds = FOLDS if folds is None else folds
     check_split(folds, None, 0.0)
     if len(runs) == 1:
         raise UsageError("there is one run, and nothing to mix it with; give two or more")
@@ -115,14 +123,14 @@ def run(
     if len({*written}) < len(written):
         raise UsageError("--out and --export are the same file; name one for each")
     if test_qrels is None:
-        found, test = read_judged(runs, qrels), None
+        rankings, test = read_judged(runs, qrels), None
     else:
         with warnings.catch_warnings():  # the queries of one are not judged in the other
             warnings.filterwarnings("ignore", ".* queries have no judgements")
-            found = read_judged(runs, qrels, test_qrels)
+            rankings = read_judged(runs, qrels, test_qrels)
             test = read_rankings(named_runs(runs), test_qrels)
-    session.note(f"{found!r}")
-    fused = fuse(found, measure, kinds, folds=folds, test=test, rng=seed)
+    session.note(f"{rankings!r}")
+    fused = fuse(rankings, measure, kinds, folds=folds, test=test, rng=seed)
     if out is not None:
         write_atomically(out, _text(fused))
     if as_json:

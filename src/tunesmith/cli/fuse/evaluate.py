@@ -26,7 +26,7 @@ def run(
         typer.Option(
             "--weights",
             "-w",
-            help="Weights of the runs; without them each is scored by itself.",
+            help="Weights of the runs; without them each run is scored separately.",
             show_default=False,
             metavar="FILE",
         ),
@@ -34,7 +34,7 @@ def run(
     normalisation: Annotated[
         str | None,
         typer.Option(
-            help="What is done to scores, where the weights do not say it.",
+            help="Normalisation of scores, if the weights do not name it.",
             show_default=False,
             metavar="NAME",
         ),
@@ -43,13 +43,16 @@ def run(
     metric: Annotated[
         list[str],
         typer.Option(
-            "--metric", "-m", help="As ndcg@10, map or rr; repeat it for several.", metavar="NAME"
+            "--metric",
+            "-m",
+            help="Metric, such as ndcg@10, map or rr; repeat it for several.",
+            metavar="NAME",
         ),
     ] = ["ndcg@10"],  # noqa: B006
     strict: Strict = False,
     as_json: Json = False,
 ) -> None:
-    """Score runs by themselves, or their mix under given weights."""
+    """Score runs separately, or their mixture under given weights."""
     from tunesmith.data.rankings.normalisation import Normalisation
     from tunesmith.io.rankings.model import read_model
     from tunesmith.metrics.rankings.metric import RankingMetric
@@ -59,21 +62,21 @@ def run(
         flag = "letor" if letor is not None else "normalisation" if normalisation else "missing"
         raise UsageError(f"--{flag} and --weights go together; give both")
     measures = [RankingMetric.of(text) for text in metric]
-    held, how = None, Normalisation("none")
+    model, how = None, Normalisation("none")
     if weights is not None:
-        held, how = read_model(weights, normalisation_of(normalisation, missing))
-    found = read_set(runs, letor, qrels, weights)
-    session.note(f"{found!r}")
+        model, how = read_model(weights, normalisation_of(normalisation, missing))
+    rankings = read_set(runs, letor, qrels, weights)
+    session.note(f"{rankings!r}")
     entries: list[dict[str, Any]] = []
     for measure in measures:
-        if held is None or weights is None:
-            for name in found.names:
-                alone = RankingTask(found.of_run(name), measure, how)
+        if model is None or weights is None:
+            for name in rankings.names:
+                alone = RankingTask(rankings.of_run(name), measure, how)
                 entries.append(_figures(alone, np.ones(1), name))
             continue
-        task = RankingTask(found, measure, how)
+        task = RankingTask(rankings, measure, how)
         with names_of(weights):
-            values = held.matched(found.names, strict)
+            values = model.matched(rankings.names, strict)
         entries.append(_figures(task, values, weights))
     if as_json:
         print_json({**entries[0], "others": entries[1:]})

@@ -18,8 +18,8 @@ Runs = Annotated[
     list[str],
     typer.Option(
         "--run",
-        help="A run in TREC's format (- is standard input): a feature, called as its file is; "
-        "repeat it for each.",
+        help="A run in TREC's format (- is standard input): a feature with the name of the "
+        "file; repeat it for each run.",
         show_default=False,
         metavar="FILE|NAME=FILE",
     ),
@@ -28,7 +28,7 @@ Letor = Annotated[
     str | None,
     typer.Option(
         "--letor",
-        help="Or rows of features with grades, as LETOR and LightGBM have them.",
+        help="Or rows of features with grades, in the format of LETOR and LightGBM.",
         show_default=False,
         metavar="FILE",
     ),
@@ -46,8 +46,9 @@ Qrels = Annotated[
 Missing = Annotated[
     str,
     typer.Option(
-        help="What a document counts that a run did not return: lowest (as much as its last one "
-        "in that query), zero, or a number; auto is zero, and lowest with none and z.",
+        help="Score of a document that a run did not return: lowest (that of its "
+        "last document for the query), zero, or a number; auto is zero, or "
+        "lowest with the normalisations none and z.",
         metavar="lowest|zero|NUMBER",
     ),
 ]

@@ -29,7 +29,7 @@ def run(
     normalisation: Annotated[
         str | None,
         typer.Option(
-            help="What is done to scores, where the weights do not say it.",
+            help="Normalisation of scores, if the weights do not name it.",
             show_default=False,
             metavar="NAME",
         ),
@@ -38,16 +38,16 @@ def run(
     depth: Annotated[
         int | None,
         typer.Option(
-            help="The last rank that is written [default: all].",
+            help="Write at most this many ranks [default: all].",
             show_default=False,
             metavar="INTEGER",
         ),
     ] = None,
-    tag: Annotated[str, typer.Option(help="What the run is called.", metavar="NAME")] = "tunesmith",
+    tag: Annotated[str, typer.Option(help="Name of the run.", metavar="NAME")] = "tunesmith",
     out: Annotated[str, typer.Option("--out", "-o", help="Where to write.", metavar="FILE")] = "-",
     strict: Strict = False,
 ) -> None:
-    """Write the documents of all queries in the order that weights give them, as a run of TREC."""
+    """Rank the documents of all queries under given weights, and write a TREC run."""
     from tunesmith.inference.rankings.values import order_of
     from tunesmith.io.rankings.letor import read_letor
     from tunesmith.io.rankings.model import read_model
@@ -67,10 +67,10 @@ def run(
     one_standard_input(*read)
     check_not_read("--out", out, read)
     check_writable(out)
-    held, how = read_model(weights, normalisation_of(normalisation, missing))
-    found = read_rankings(named) if letor is None else read_letor(letor)
-    session.note(f"{found!r}")
+    model, how = read_model(weights, normalisation_of(normalisation, missing))
+    rankings = read_rankings(named) if letor is None else read_letor(letor)
+    session.note(f"{rankings!r}")
     with names_of(weights):
-        values = held.matched(found.names, strict)
-    scores = ScoredRankings(found, normalisation=how).features.dot(values)
-    write_lines(out, run_lines(found, order_of(scores, found.start), scores, tag, depth))
+        values = model.matched(rankings.names, strict)
+    scores = ScoredRankings(rankings, normalisation=how).features.dot(values)
+    write_lines(out, run_lines(rankings, order_of(scores, rankings.start), scores, tag, depth))

@@ -1,20 +1,25 @@
 """Where along a line the values of queries change, and by how much.
 
 Two documents change places where their lines cross. What a relevant document adds to the value of
-its query depends on its own rank alone, and on the relevant documents above it. So each relevant
-document is followed by itself: it is sorted among its own crossings, and its rank is counted from
-one end of the line on. Crossings of two documents that are not relevant are never looked at. Counts
-do not depend on the order of crossings that coincide, and amounts are whole numbers: what is on the
-right of all of them is what a ranking from scratch would say, to the last bit.
+its query depends on its own rank, and on the relevant documents above it. So only crossings that a
+relevant document takes part in are looked for, and only documents that are above it at one end of
+the line and below it at the other cross it. All crossings are sorted at once, and the ranks of
+relevant documents are updated from one to the next. Counts do not depend on the order of crossings
+that coincide, and amounts are whole numbers: what is on the right of all of them is what a ranking
+from scratch would say, to the last bit.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from tunesmith.arrays import Floats, Ints
 from tunesmith.inference.rankings.layers import first_layers
-from tunesmith.kernels import kernel
+from tunesmith.inference.rankings.places import counts_above
+from tunesmith.kernels import inlined, kernel
 from tunesmith.kernels.copying import copy_to
 from tunesmith.kernels.sorting import argsort
 from tunesmith.metrics.rankings.terms import CASCADE, FIRST, UNIT, Terms, amount, stay_chance
@@ -22,42 +27,80 @@ from tunesmith.metrics.rankings.terms import CASCADE, FIRST, UNIT, Terms, amount
 #: Layers are looked for where a metric looks at no more ranks than this, and at a small part of a
 #: query: each is a pass over its documents.
 DEEPEST, PART = 64, 8
+#: Crossings that there is room for at first.
+ROOM = 1024
+
+
+class Relevant(NamedTuple):
+    """The relevant documents, and where they stand at one place of a line.
+
+    Attributes
+    ----------
+    rows : int64[R]
+        The documents, ascending.
+    start : int64[S + 1]
+        Where those of each query begin.
+    rank : int64[R]
+        Their ranks; 0 of those that are not followed, because they never count.
+    above : int64[R, C]
+        How many relevant documents are above each, in column 1; of ``CASCADE`` in the column of
+        their level. Column 0 counts the others.
+    """
+
+    rows: Ints
+    start: Ints
+    rank: Ints
+    above: Ints
+
+
+class Crossings(NamedTuple):
+    """Where relevant documents cross others.
+
+    Attributes
+    ----------
+    at : float64[T]
+        Where, not sorted.
+    number : int32[T]
+        The relevant document.
+    move : int32[T]
+        1 more than the column of ``above`` in which the other one is counted; negative if that one
+        comes to be below.
+    """
+
+    at: Floats
+    number: NDArray[np.int32]
+    move: NDArray[np.int32]
 
 
 @kernel
-def events_of(
+def crossings_of(
     slopes: Floats,
     scores: Floats,
     start: Ints,
     terms: Terms,
+    relevant: Relevant,
     first: int,
     last: int,
     low: float,
     high: float,
-) -> tuple[int, Floats, Ints]:
-    """Return what some queries are worth right of ``low``, and how that changes up to ``high``.
-
-    Returns
-    -------
-    total, at, change
-        In the unit of whole numbers; changes of a query at the same γ may be several.
-    """
-    room, count, total = 1024, 0, 0
-    at, change = np.empty(room), np.empty(room, np.int64)
+) -> Crossings:
+    """Find where relevant documents of some queries cross others, and fill in ranks at ``low``."""
+    crossings = Crossings(np.empty(ROOM), np.empty(ROOM, np.int32), np.empty(ROOM, np.int32))
+    count = 0
     for q in range(first, last):
-        if terms.norm[q] == 0.0:
+        if terms.norm[q] == 0.0 or relevant.start[q] == relevant.start[q + 1]:
             continue
-        rows, movers = _candidates(slopes, scores, start[q], start[q + 1], terms, q)
-        for i in movers:
-            if count + rows.shape[0] > room:
-                room = 2 * room + rows.shape[0]
-                more_at, more_change = np.empty(room), np.empty(room, np.int64)
-                copy_to(more_at, 0, at[:count])
-                copy_to(more_change, 0, change[:count])
-                at, change = more_at, more_change
-            begin, count = _follow(slopes, scores, rows, i, terms, q, low, high, at, change, count)
-            total += int(begin)
-    return total, at[:count], change[:count]
+        rows, followed = _candidates(slopes, scores, start[q], start[q + 1], terms, q)
+        number = relevant.start[q]
+        numbers = np.empty(followed.shape[0], np.int64)
+        for k in range(followed.shape[0]):
+            while relevant.rows[number] < followed[k]:
+                number += 1
+            numbers[k] = number
+        crossings, count = _cross(
+            slopes, scores, rows, followed, numbers, terms, relevant, low, high, crossings, count
+        )
+    return Crossings(crossings.at[:count], crossings.number[:count], crossings.move[:count])
 
 
 @kernel
@@ -75,150 +118,279 @@ def _candidates(
     depth = terms.depth[q]
     if depth <= DEEPEST and PART * depth < count:
         rows = first_layers(slopes, scores, rows, depth)
-    movers = np.empty(rows.shape[0], np.int64)
+    followed = np.empty(rows.shape[0], np.int64)
     count = 0
     for row in rows:
         if terms.level[row] > 0:
-            movers[count] = row
+            followed[count] = row
             count += 1
-    movers = movers[:count]
+    followed = followed[:count]
     if terms.kind == FIRST and count > 1:
-        movers = first_layers(slopes, scores, movers, 1)
-    return rows, movers
+        followed = first_layers(slopes, scores, followed, 1)
+    return rows, followed
 
 
 @kernel
-def _follow(
+def _cross(
     slopes: Floats,
     scores: Floats,
     rows: Ints,
-    i: int,
+    followed: Ints,
+    numbers: Ints,
     terms: Terms,
-    q: int,
+    relevant: Relevant,
     low: float,
     high: float,
-    at: Floats,
-    change: Ints,
+    crossings: Crossings,
     count: int,
-) -> tuple[int, int]:
-    """Follow one relevant document; return what it adds at first, and how many changes there are.
+) -> tuple[Crossings, int]:
+    """Add the crossings of one query, and fill the ranks of its relevant documents at ``low``.
 
-    Where ``low`` and ``high`` are finite, nothing outside of them is looked at.
+    A document has the first ``a`` relevant documents above it at ``low``, and those whose place at
+    ``high`` is below ``b`` there. It crosses those that are among the one and not the other.
     """
-    where, who = np.empty(rows.shape[0]), np.empty(rows.shape[0], np.int64)
-    above = np.zeros(terms.gain.shape[0], np.int64)
-    if low > -np.inf and high < np.inf:
-        rank, crossings = _between(
-            slopes, scores, rows, i, terms.level, low, high, where, who, above
-        )
-    else:
-        rank, crossings = _everywhere(slopes, scores, rows, i, terms.level, where, who, above)
-    begin = _units(terms, q, i, rank, above)
-    now = begin
-    order = argsort(where[:crossings])
-    for e in range(crossings):
-        j = who[order[e]]
-        step = 1 if slopes[j] > slopes[i] else -1
-        rank += step
-        above[terms.level[j]] += step
-        if e + 1 < crossings and where[order[e + 1]] == where[order[e]]:
-            continue
-        after = _units(terms, q, i, rank, above)
-        if after != now:
-            at[count], change[count] = where[order[e]], after - now
+    columns = relevant.above.shape[1]
+    is_bounded = low > -np.inf and high < np.inf
+    order, above_low = _above(slopes, scores, rows, followed, low, 1.0)
+    order_high, above_high = _above(slopes, scores, rows, followed, high, -1.0)
+    place = _places(order, order_high)
+    begins, ends = _spans(place)
+    numbers = numbers[order]
+    some_slopes, some_scores = slopes[followed[order]], scores[followed[order]]
+    levels = np.zeros((order.shape[0] + 1, columns), np.int64)
+    crossed = np.empty(order.shape[0], np.int64)
+    for k in range(rows.shape[0]):
+        a, b = above_low[k], above_high[k]
+        slope, score = slopes[rows[k]], scores[rows[k]]
+        column = _column(terms.kind, terms.level[rows[k]])
+        levels[a, column] += 1
+        crossing_count = 0
+        for i in range(min(begins[b], a), max(ends[b], a)):
+            crossed[crossing_count] = i
+            crossing_count += (i < a) != (place[i] < b)
+        if count + crossing_count > crossings.at.shape[0]:
+            crossings = _with_room(crossings, count, count + crossing_count)
+        for c in range(crossing_count):
+            i = crossed[c]
+            away = slope - some_slopes[i]
+            rises = away > 0.0
+            if rises != (place[i] >= b):
+                continue  # so nearly parallel that rounding alone turned them round
+            crossing = (some_scores[i] - score) / away
+            if is_bounded:
+                crossing = min(max(crossing, low), high)
+            elif crossing == -np.inf:
+                relevant.rank[numbers[i]] += 1 if rises else -1
+                relevant.above[numbers[i], column] += 1 if rises else -1
+                continue
+            elif crossing == np.inf:
+                continue
+            crossings.at[count], crossings.number[count] = crossing, numbers[i]
+            crossings.move[count] = column + 1 if rises else -column - 1
             count += 1
-            now = after
-    return begin, count
+    _add_ranks(levels, numbers, terms, relevant)
+    return crossings, count
+
+
+@inlined
+def _column(kind: int, level: int) -> int:
+    """Return the column in which a document is counted; 0 is for those that are not relevant."""
+    return level if kind == CASCADE else min(level, 1)
 
 
 @kernel
-def _everywhere(
-    slopes: Floats,
-    scores: Floats,
-    rows: Ints,
-    i: int,
-    level: Ints,
-    where: Floats,
-    who: Ints,
-    above: Ints,
-) -> tuple[int, int]:
-    """Find the crossings of one document with others on a whole line.
+def _with_room(crossings: Crossings, count: int, wanted: int) -> Crossings:
+    """Return crossings with room for more."""
+    room = 2 * wanted
+    more = Crossings(np.empty(room), np.empty(room, np.int32), np.empty(room, np.int32))
+    copy_to(more.at, 0, crossings.at[:count])
+    copy_to(more.number, 0, crossings.number[:count])
+    copy_to(more.move, 0, crossings.move[:count])
+    return more
+
+
+@kernel
+def _above(
+    slopes: Floats, scores: Floats, rows: Ints, followed: Ints, limit: float, side: float
+) -> tuple[Ints, Ints]:
+    """Return the order of relevant documents at a limit, and how many are above each document.
+
+    Just right of the lower limit (``side`` 1) the greater slope is above where scores are equal,
+    just left of the upper one (-1) the smaller.
+    """
+    size = followed.shape[0]
+    keys = np.empty(size)
+    for k in range(size):
+        keys[k] = -scores[followed[k]]
+    order = argsort(keys)
+    for k in range(size):
+        keys[k] = -side * slopes[followed[order[k]]]
+    order = order[argsort(keys)]
+    at_limit = _at_limit(slopes, scores, followed[order], limit)
+    for k in range(size):
+        keys[k] = -at_limit[k]
+    places = argsort(keys)
+    order, best_first = order[places], at_limit[places]
+    keys = _at_limit(slopes, scores, rows, limit)
+    above = counts_above(best_first, keys)
+    for k in range(rows.shape[0]):
+        j = rows[k]
+        while above[k] < size and best_first[above[k]] == keys[k]:
+            i = followed[order[above[k]]]
+            if slopes[i] != slopes[j]:
+                is_above = side * slopes[i] > side * slopes[j]
+            else:
+                is_above = scores[i] > scores[j] or (scores[i] == scores[j] and i < j)
+            if not is_above:
+                break
+            above[k] += 1
+    return order, above
+
+
+@kernel
+def _at_limit(slopes: Floats, scores: Floats, rows: Ints, limit: float) -> Floats:
+    """Return what documents are ranked by at a limit; at an end of the line it is their slopes."""
+    keys = np.empty(rows.shape[0])
+    for k in range(rows.shape[0]):
+        i = rows[k]
+        if limit == -np.inf:
+            keys[k] = -slopes[i]
+        elif limit == np.inf:
+            keys[k] = slopes[i]
+        else:
+            keys[k] = scores[i] + limit * slopes[i]
+    return keys
+
+
+@kernel
+def _places(order: Ints, other: Ints) -> Ints:
+    """Return the place in another order of what stands at each place of an order."""
+    place_of = np.empty(order.shape[0], np.int64)
+    for p in range(order.shape[0]):
+        place_of[other[p]] = p
+    return place_of[order]
+
+
+@kernel
+def _spans(place: Ints) -> tuple[Ints, Ints]:
+    """Return, for each b, where the first place is that is not below b, and behind the last below.
+
+    What is before the first is below b, and what is behind the last is not.
+    """
+    size = place.shape[0]
+    begins, ends = np.empty(size + 1, np.int64), np.zeros(size + 1, np.int64)
+    first = 0
+    for b in range(size + 1):
+        while first < size and place[first] < b:
+            first += 1
+        begins[b] = first
+    for i in range(size):
+        ends[place[i] + 1] = i + 1
+    for b in range(1, size + 1):
+        ends[b] = max(ends[b], ends[b - 1])
+    return begins, ends
+
+
+@kernel
+def _add_ranks(levels: Ints, numbers: Ints, terms: Terms, relevant: Relevant) -> None:
+    """Add how many documents are above relevant ones, by how many have each place among them."""
+    counts = np.zeros(levels.shape[1], np.int64)
+    for k in range(numbers.shape[0]):
+        number = numbers[k]
+        for column in range(counts.shape[0]):
+            counts[column] += levels[k, column]
+            relevant.rank[number] += counts[column]  # itself is among them
+            relevant.above[number, column] += counts[column]
+        relevant.above[number, _column(terms.kind, terms.level[relevant.rows[number]])] -= 1
+
+
+@kernel
+def changes_of(
+    crossings: Crossings, order: Ints, terms: Terms, relevant: Relevant
+) -> tuple[int, Floats, Ints]:
+    """Return what queries are worth at the lower limit, and how that changes from there on.
+
+    Parameters
+    ----------
+    crossings
+        Those of all queries.
+    order
+        What sorts them.
+    relevant
+        Ranks are those at the lower limit; they end as those at the upper one.
 
     Returns
     -------
-    rank, crossings
-        Its rank at γ = −∞, and how many crossings there are. ``above`` counts those above it.
+    total, edges, change
+        In the unit of whole numbers, by ascending edges; several may coincide.
     """
-    slope, score = slopes[i], scores[i]
-    rank, crossings = 1, 0
-    for j in rows:
-        away = slopes[j] - slope
-        is_above = away < 0.0
-        if away == 0.0:
-            is_above = scores[j] > score or (scores[j] == score and j < i)
-        else:
-            crossing = (score - scores[j]) / away
-            if crossing == -np.inf:
-                is_above = not is_above
-            elif crossing < np.inf:
-                where[crossings], who[crossings] = crossing, j
-                crossings += 1
-        if is_above:
-            rank += 1
-            above[level[j]] += 1
-    return rank, crossings
+    at, numbers, moves = crossings
+    kind, gains, divisors = terms.kind, terms.gain, terms.divisor
+    rank, above = relevant.rank, relevant.above
+    gain, depth, norm, least = _of_relevant(terms, relevant)
+    now = np.zeros(rank.shape[0], np.int64)
+    total, stay = 0, 1.0
+    for i in range(rank.shape[0]):
+        if 0 < rank[i] <= depth[i]:
+            if kind == CASCADE:
+                stay = stay_chance(gains, above[i])
+            divisor = divisors[rank[i]]
+            now[i] = _units(kind, gain[i], divisor, rank[i], above[i, 1], stay, norm[i], least[i])
+            total += now[i]
+    edges, change = np.empty(order.shape[0]), np.empty(order.shape[0], np.int64)
+    count, begin = 0, 0
+    while begin < order.shape[0]:
+        edge, end = at[order[begin]], begin
+        while end < order.shape[0] and at[order[end]] == edge:
+            i, move = numbers[order[end]], moves[order[end]]
+            step = 1 if move > 0 else -1
+            rank[i] += step
+            above[i, abs(move) - 1] += step
+            end += 1
+        for e in range(begin, end):
+            i, units = numbers[order[e]], 0
+            if rank[i] <= depth[i]:
+                if kind == CASCADE:
+                    stay = stay_chance(gains, above[i])
+                divisor = divisors[rank[i]]
+                units = _units(
+                    kind, gain[i], divisor, rank[i], above[i, 1], stay, norm[i], least[i]
+                )
+            if units != now[i]:
+                edges[count], change[count] = edge, units - now[i]
+                now[i] = units
+                count += 1
+        begin = end
+    return total, edges[:count], change[:count]
 
 
 @kernel
-def _between(
-    slopes: Floats,
-    scores: Floats,
-    rows: Ints,
-    i: int,
-    level: Ints,
-    low: float,
-    high: float,
-    where: Floats,
-    who: Ints,
-    above: Ints,
-) -> tuple[int, int]:
-    """Find the crossings of one document with others between two places on a line.
-
-    Two documents cross where their order right of the one place is not that left of the other;
-    only then is there anything to divide. The rank is that right of ``low``.
-    """
-    slope, score = slopes[i], scores[i]
-    left, right = score + low * slope, score + high * slope
-    rank, crossings = 1, 0
-    for j in rows:
-        away = slopes[j] - slope
-        if away == 0.0:
-            is_above = scores[j] > score or (scores[j] == score and j < i)
-        else:
-            other_left, other_right = scores[j] + low * slopes[j], scores[j] + high * slopes[j]
-            rises = away > 0.0
-            is_above = other_left > left or (other_left == left and rises)
-            ends_above = other_right > right or (other_right == right and not rises)
-            if is_above != ends_above and rises == ends_above:
-                crossing = (score - scores[j]) / away
-                where[crossings], who[crossings] = min(max(crossing, low), high), j
-                crossings += 1
-        if is_above:
-            rank += 1
-            above[level[j]] += 1
-    return rank, crossings
+def _of_relevant(terms: Terms, relevant: Relevant) -> tuple[Floats, Ints, Floats, Floats]:
+    """Return the gain of each relevant document, and the depth, norm and least of its query."""
+    size = relevant.rows.shape[0]
+    gain, depth, norm, least = (
+        np.empty(size),
+        np.empty(size, np.int64),
+        np.ones(size),
+        np.ones(size),
+    )
+    for q in range(relevant.start.shape[0] - 1):
+        for i in range(relevant.start[q], relevant.start[q + 1]):
+            gain[i], depth[i] = terms.gain[terms.level[relevant.rows[i]]], terms.depth[q]
+            norm[i], least[i] = terms.norm[q], terms.least[q]
+    return gain, depth, norm, least
 
 
-@kernel
-def _units(terms: Terms, q: int, i: int, rank: int, above: Ints) -> int:
-    """Return what a relevant document adds at a rank, in the unit."""
-    if rank > terms.depth[q]:
-        return 0
-    relevant = 0
-    for level in range(1, above.shape[0]):
-        relevant += above[level]
-    stay = stay_chance(terms.gain, above) if terms.kind == CASCADE else 1.0
-    gain, divisor = terms.gain[terms.level[i]], terms.divisor[rank]
-    norm = terms.norm[q]
-    value = amount(terms.kind, gain, divisor, rank, relevant, stay, norm, terms.least[q])
-    return int(np.rint(value / norm * UNIT))
+@inlined
+def _units(
+    kind: int,
+    gain: float,
+    divisor: float,
+    rank: int,
+    above: int,
+    stay: float,
+    norm: float,
+    least: float,
+) -> int:
+    """Return what a relevant document adds at its rank, in the unit."""
+    return int(np.rint(amount(kind, gain, divisor, rank, above, stay, norm, least) / norm * UNIT))

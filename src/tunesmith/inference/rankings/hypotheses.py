@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, ClassVar, NoReturn, TypeVar
 
 import numpy as np
 
-from tunesmith.arrays import Floats, Ints, Stats
+from tunesmith.arrays import Floats, Ints
 from tunesmith.errors import TunesmithError
 from tunesmith.inference.hypotheses import Axes, Direction, Envelope, Expectation, Line, Point
 from tunesmith.inference.lists.hypotheses import ListHypotheses
-from tunesmith.inference.rankings.events import events_of
+from tunesmith.inference.rankings.events import Crossings, Relevant, changes_of, crossings_of
 from tunesmith.inference.rankings.values import order_of, values_of
 from tunesmith.inference.sharing import share_out_lines
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.rankings.scored import ScoredRankings
+from tunesmith.metrics.rankings.terms import CASCADE
 from tunesmith.parallel.local import map_pieces, pieces_of
 
 if TYPE_CHECKING:
@@ -129,18 +130,34 @@ class RankingHypotheses:
         slopes = self.features.dot(direction.vector(len(self.names)))
         scores = point.cache.scores
 
-        def follow(piece: slice) -> tuple[int, Floats, Ints]:
-            events: tuple[int, Floats, Ints] = events_of(
-                slopes, scores, self.start, self.terms, piece.start, piece.stop, *limits
-            )
-            return events
+        relevant = self._relevant()
 
-        parts = map_pieces(follow, pieces_of(self.groups, np.diff(self.start)))
-        units = np.concatenate([change for _, _, change in parts])
-        change: Stats = np.zeros((len(units), 2), np.int64)
+        def cross(piece: slice) -> Crossings:
+            crossings: Crossings = crossings_of(
+                slopes, scores, self.start, self.terms, relevant, piece.start, piece.stop, *limits
+            )
+            return crossings
+
+        parts = map_pieces(cross, pieces_of(self.groups, np.diff(self.start)))
+        crossings = Crossings(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+        order = np.argsort(crossings.at)
+        begin, edges, units = changes_of(crossings, order, self.terms, relevant)
+        change = np.zeros((len(units), 2), np.int64)
         change[:, 0] = units
-        total = np.array([sum(begin for begin, _, _ in parts), self.groups])
-        return Envelope(total, np.concatenate([at for _, at, _ in parts]), change)
+        return Envelope(np.array([begin, self.groups]), edges, change)
+
+    def _relevant(self) -> Relevant:
+        """Return the relevant documents, none of which has a rank yet."""
+        rows, start = self._relevant_rows
+        columns = max(2, len(self.terms.gain)) if self.terms.kind == CASCADE else 2
+        nothing = np.zeros((len(rows), columns), np.int64)
+        return Relevant(rows, start, np.zeros(len(rows), np.int64), nothing)
+
+    @cached_property
+    def _relevant_rows(self) -> tuple[Ints, Ints]:
+        """The relevant documents, and where those of each query begin."""
+        rows = np.flatnonzero(self.terms.level > 0)
+        return rows, np.searchsorted(rows, self.start)
 
     def deviation(self, point: Point) -> float:
         """Return the pooled standard deviation of the scores within queries."""

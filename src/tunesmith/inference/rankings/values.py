@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from tunesmith.arrays import Floats, Ints
+from tunesmith.inference.rankings.places import counts_above
 from tunesmith.kernels import kernel
 from tunesmith.kernels.sorting import argsort
 from tunesmith.metrics.rankings.terms import CASCADE, FIRST, UNIT, Terms, amount, stay_chance
-
-#: With more relevant documents than this, documents are sorted; ranks of few are counted.
-MANY = 64
 
 
 @kernel
@@ -50,6 +48,27 @@ def relevant_ranks(scores: Floats, lo: int, hi: int, level: Ints, kind: int) -> 
     Of equal scores the first document is ranked first. Where the first relevant document alone
     counts, it alone is returned. Documents of the level -1 are left out.
     """
+    rows, keys = _best_first(scores, lo, hi, level, kind)
+    size = rows.shape[0]
+    above = counts_above(keys, scores[lo:hi])
+    counts = np.zeros(size + 1, np.int64)
+    for i in range(lo, hi):
+        if level[i] >= 0:
+            place = above[i - lo]
+            while place < size and keys[place] == scores[i] and rows[place] < i:
+                place += 1
+            counts[place] += 1
+    ranks = np.empty(size, np.int64)
+    rank = 0
+    for p in range(size):
+        rank += counts[p]  # the document itself and those between it and the one before
+        ranks[p] = rank
+    return ranks, rows
+
+
+@kernel
+def _best_first(scores: Floats, lo: int, hi: int, level: Ints, kind: int) -> tuple[Ints, Floats]:
+    """Return the relevant documents of a query as they are ranked, and their scores."""
     rows = np.empty(hi - lo, np.int64)
     count = 0
     for i in range(lo, hi):
@@ -61,29 +80,13 @@ def relevant_ranks(scores: Floats, lo: int, hi: int, level: Ints, kind: int) -> 
             if scores[rows[k]] > scores[rows[0]]:
                 rows[0] = rows[k]
         count = 1
-    ranks = np.empty(count, np.int64)
-    if count > MANY:
-        keys = np.empty(hi - lo)
-        for i in range(lo, hi):
-            keys[i - lo] = -scores[i]
-        rank, at = 0, 0
-        for place in argsort(keys):
-            i = lo + place
-            rank += level[i] >= 0
-            if level[i] > 0:
-                ranks[at], rows[at] = rank, i
-                at += 1
-        return ranks, rows[:count]
+    keys = np.empty(count)
     for k in range(count):
-        i = rows[k]
-        rank = 1
-        for j in range(lo, i):
-            rank += (scores[j] >= scores[i]) & (level[j] >= 0)
-        for j in range(i + 1, hi):
-            rank += (scores[j] > scores[i]) & (level[j] >= 0)
-        ranks[k] = rank
-    order = argsort(ranks)
-    return ranks[order], rows[:count][order]
+        keys[k] = -scores[rows[k]]
+    order = argsort(keys)
+    for k in range(count):
+        keys[k] = scores[rows[order[k]]]
+    return rows[:count][order], keys
 
 
 @kernel

@@ -91,15 +91,15 @@ class RankingMetric(Metric):
         measure = ALIASES.get(measure, measure)
         if measure not in MEASURES:
             raise UnknownNameError("metric of rankings", measure, [*MEASURES, *ALIASES])
-        if at and not (cut.isascii() and cut.isdecimal()):
-            raise UsageError(f"'{text}' has no whole number behind @; write {measure}@10")
-        given: dict[str, str] = {}
+        if at and not (cut.isascii() and cut.isdecimal() and int(cut) > 0):
+            raise UsageError(f"'{text}' has no whole number above 0 after @; write {measure}@10")
+        options: dict[str, str] = {}
         for part in filter(None, rest.split(",")):
             key, equals, value = part.partition("=")
             if not equals or key in {"measure", "cutoff"}:
                 raise UsageError(f"'{part}' in metric '{text}' is no option; write option=value")
-            given[key] = value
-        fields: dict[str, Any] = parse_options(cls, given, f"metric '{name}'")
+            options[key] = value
+        fields: dict[str, Any] = parse_options(cls, options, f"metric '{name}'")
         return cls(measure, int(cut) if at else None, **fields)  # type: ignore[arg-type]
 
     def _name(self) -> str:

@@ -113,11 +113,11 @@ def grid(count: int, parts: int = GRID_PARTS) -> Iterator[Floats]:
 
 def makers(runs: Sequence[str]) -> dict[str, Maker]:
     """Return what a result is compared with, by what it is called."""
-    found: dict[str, Maker] = {
+    by_name: dict[str, Maker] = {
         "equal weights": equal_weights,
         "reciprocal ranks": reciprocal_ranks,
         "best run": best_run,
     }
     if len(runs) <= GRID_RUNS:
-        found["grid"] = best_of_grid
-    return found
+        by_name["grid"] = best_of_grid
+    return by_name

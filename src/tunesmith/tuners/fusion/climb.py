@@ -41,21 +41,21 @@ def climbed(task: RankingTask, seed: int, simple: Sequence[Floats]) -> Floats:
 
 def _starts(points: Sequence[Floats], gains: Floats) -> list[Floats]:
     """Return the best points, each at some distance from better ones."""
-    found: list[Floats] = []
+    starts: list[Floats] = []
     for k in np.argsort(-gains, kind="stable"):
-        if all(np.abs(points[k] - other).sum() > APART for other in found):
-            found.append(points[k])
-        if len(found) == CLIMBS:
+        if all(np.abs(points[k] - other).sum() > APART for other in starts):
+            starts.append(points[k])
+        if len(starts) == CLIMBS:
             break
-    return found
+    return starts
 
 
 def _points(count: int, seed: int) -> list[Floats]:
     """Return points of the simplex."""
     within = grid(count)
-    found = [weights for _, weights in zip(range(POINTS + 1), within, strict=False)]
-    if len(found) <= POINTS:
-        return found
+    points = [weights for _, weights in zip(range(POINTS + 1), within, strict=False)]
+    if len(points) <= POINTS:
+        return points
     sample = np.random.default_rng(seed).dirichlet(np.ones(count), POINTS)
     return [weights / weights.sum() for weights in sample]
 

@@ -171,23 +171,24 @@ def fuse(
     rng
         The seed.
     """
-    begun = working_seconds()
+    started = working_seconds()
     seed = checked_seed(rng)
     metric = RankingMetric.of(metric) if isinstance(metric, str) else metric
     kinds = _kinds(normalisation, missing)
     _check(rankings, folds, test)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        _check_relevant(rankings, metric)
         model, mix = _tuned(rankings, metric, kinds, seed)
         compared = makers(rankings.names)
         models = {name: maker(rankings, metric) for name, maker in compared.items()}
-        scores = {name: one.score(rankings, metric) for name, one in models.items()}
+        scores = {name: baseline.score(rankings, metric) for name, baseline in models.items()}
         unseen = _unseen(rankings, metric, kinds, folds, test, model, models, seed)
-    said = tuple(dict.fromkeys(str(warning.message) for warning in caught))
-    for text in said:
+    messages = tuple(dict.fromkeys(str(warning.message) for warning in caught))
+    for text in messages:
         warnings.warn(text, stacklevel=2)
     held_out = {name: _mean(metric, stats) for name, stats in unseen.stats.items()}
-    abouts = {name: one.run or _shown(one, name) for name, one in models.items()}
+    abouts = {name: baseline.run or _shown(baseline, name) for name, baseline in models.items()}
     return Fused(
         metric=metric.name,
         weights=Weights(rankings.names, model.weights),
@@ -201,10 +202,10 @@ def fuse(
         verdict=unseen.verdict(metric),
         queries=rankings.groups,
         depth=_depth(rankings),
-        tuned_in_folds=tuple(_entry(one, rankings.names) for one in unseen.models),
+        tuned_in_folds=tuple(_entry(fold, rankings.names) for fold in unseen.models),
         seed=seed,
-        seconds=working_seconds() - begun,
-        warnings=said,
+        seconds=working_seconds() - started,
+        warnings=messages,
         data=rankings.files if test is None else (*rankings.files, *test.files),
         signature=f"fuse|{metric.signature()}|normalisation:{','.join(map(str, kinds))}"
         f"|missing:{missing}|folds:{0 if test is not None else folds}|seed:{seed}"
@@ -213,14 +214,14 @@ def fuse(
 
 
 def _kinds(
-    given: str | Normalisation | Sequence[str | Normalisation], missing: str | float
+    normalisation: str | Normalisation | Sequence[str | Normalisation], missing: str | float
 ) -> tuple[Normalisation, ...]:
-    each = [given] if isinstance(given, str | Normalisation) else [*given]
+    each = [normalisation] if isinstance(normalisation, str | Normalisation) else [*normalisation]
     if not each:
         raise UsageError("there is no normalisation; give one, or several to choose from")
     return tuple(
         dict.fromkeys(
-            Normalisation.of(one, missing) if isinstance(one, str) else one for one in each
+            Normalisation.of(kind, missing) if isinstance(kind, str) else kind for kind in each
         )
     )
 
@@ -240,6 +241,15 @@ def _check(rankings: Rankings, folds: int, test: Rankings | None) -> None:
                 f"{len(both)} queries are tuned on and tested on, as '{min(both)}'; give "
                 "judgements of different queries"
             )
+
+
+def _check_relevant(rankings: Rankings, metric: RankingMetric) -> None:
+    """Raise an error where all weights score the same for want of relevant documents."""
+    if not (metric.terms(rankings).level > 0).any():
+        raise UsageError(
+            f"no run has a document that is relevant for {metric.name}, so all weights score 0; "
+            "give judgements with relevant documents, of the same names as in the runs"
+        )
 
 
 def _tuned(
@@ -301,7 +311,10 @@ def _unseen(
 ) -> _Unseen:
     if test is not None:
         both = {"tuned": model, **models}
-        return _Unseen({name: one.stats(test, metric) for name, one in both.items()}, on="test")
+        return _Unseen(
+            {name: candidate.stats(test, metric) for name, candidate in both.items()},
+            on="test",
+        )
     count = min(count, rankings.groups)
     if not count or rankings.groups < LEAST:
         return _Unseen({})

@@ -9,6 +9,7 @@ import numpy as np
 
 from tunesmith.arrays import Floats
 from tunesmith.inference.hypotheses import Direction
+from tunesmith.kernels import kernel
 from tunesmith.search.line.search import totals_along
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tasks.rankings import RankingTask
@@ -84,11 +85,21 @@ def curve_of(task: Mixable) -> MixCurve:
         envelope = lists.envelope(lists.point(start), direction)
     at, totals = totals_along(envelope)
     scores = np.asarray(task.metric.score(totals), np.float64)
-    ends = np.clip(np.concatenate([[0.0], at, [1.0]]), 0.0, 1.0)
-    wide = np.flatnonzero(np.diff(ends) > NARROW)
-    low, found = ends[:-1][wide], scores[wide]
-    starts = np.append(True, found[1:] != found[:-1])
-    return MixCurve(low[starts][1:], found[starts])
+    return MixCurve(*_changes(at, scores))
+
+
+@kernel
+def _changes(at: Floats, scores: Floats) -> tuple[Floats, Floats]:
+    """Return where scores differ, without intervals that are rounding, and the scores between."""
+    count, low = 0, 0.0
+    edges, values = np.empty(at.shape[0] + 1), np.empty(at.shape[0] + 1)
+    for t in range(scores.shape[0]):
+        high = min(max(at[t], 0.0), 1.0) if t < at.shape[0] else 1.0
+        if high - low > NARROW and (count == 0 or scores[t] != values[count - 1]):
+            edges[count], values[count] = low, scores[t]
+            count += 1
+        low = high
+    return edges[1:count], values[:count]
 
 
 def best_mix(task: Mixable) -> Mix:

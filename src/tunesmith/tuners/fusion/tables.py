@@ -8,6 +8,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from tunesmith.tuners.fitting.folds import LEAST
 from tunesmith.tuners.fusion.baselines import GRID_PARTS, Baseline
 from tunesmith.tuners.fusion.fuse import Fused
 from tunesmith.tuners.fusion.vote import BEST, Vote
@@ -16,12 +17,14 @@ from tunesmith.tuners.fusion.vote import BEST, Vote
 def fused_table(fused: Fused) -> Group:
     """Lay out the verdict, scores beside those of baselines, and weights."""
     parts = (verdict_line(fused), _scores(fused), _weights(fused))
-    return Group(*(part for one in parts for part in (one, Text())), _proof(fused))
+    return Group(*(part for block in parts for part in (block, Text())), _proof(fused))
 
 
 def verdict_line(fused: Fused) -> Text:
     """Say what queries say that were not tuned on."""
-    if fused.verdict.gain is None:
+    if fused.verdict.gain is None and fused.queries < LEAST:
+        text = f"the gain on other queries is unknown; judge {LEAST} or more to hold some out"
+    elif fused.verdict.gain is None:
         text = "no query was held out, so the gain on others is unknown; give --folds 5"
     else:
         text = fused.verdict.text(fused.metric, groups="queries", start="equal weights", digits=4)
@@ -30,15 +33,17 @@ def verdict_line(fused: Fused) -> Text:
 
 def _scores(fused: Fused) -> Table:
     rows = [("tuned", fused.score, fused.held_out)]
-    rows += [(_name(one), one.score, one.held_out) for one in fused.baselines]
+    rows += [(_name(baseline), baseline.score, baseline.held_out) for baseline in fused.baselines]
     return _score_table(fused.metric, f"{fused.queries} queries", rows)
 
 
-def _score_table(metric: str, what: str, rows: Sequence[tuple[str, float, float | None]]) -> Table:
+def _score_table(
+    metric: str, tuned_on: str, rows: Sequence[tuple[str, float, float | None]]
+) -> Table:
     """Lay out scores on what was tuned on, and on the unseen where there is any."""
     table = Table(box=None, pad_edge=False)
     table.add_column(metric)
-    table.add_column(what, justify="right")
+    table.add_column(tuned_on, justify="right")
     if any(held_out is not None for _, _, held_out in rows):
         table.add_column("unseen", justify="right")
     for name, score, held_out in rows:
@@ -78,9 +83,9 @@ def _proof(fused: Fused) -> Text:
     return _proven(f"alpha, the weight of {run}", mix.alpha, mix.low, mix.high, mix.edges)
 
 
-def _proven(what: str, value: float, low: float, high: float, edges: int) -> Text:
+def _proven(subject: str, value: float, low: float, high: float, edges: int) -> Text:
     return Text(
-        f"{what}: {value:.6g}, and proven that no other is better\n"
+        f"{subject}: {value:.6g}, and proven that no other is better\n"
         f"plateau: the same score from {low:.6g} to {high:.6g}\n"
         f"places between 0 and 1 where the score changes: {edges}"
     )
@@ -92,9 +97,9 @@ def vote_table(vote: Vote) -> Group:
     if vote.verdict.gain is not None:
         verdict = vote.verdict.text(vote.metric, groups="rows", start="equal weights", digits=4)
     rows = [("tuned", vote.score, vote.held_out)]
-    for one in vote.baselines:
-        name = f"best single model: {one.about}" if one.name == BEST else one.name
-        rows.append((name, one.score, one.held_out))
+    for baseline in vote.baselines:
+        name = f"best single model: {baseline.about}" if baseline.name == BEST else baseline.name
+        rows.append((name, baseline.score, baseline.held_out))
     parts = (
         Text(verdict, style="bold"),
         _score_table(vote.metric, f"{vote.rows} rows", rows),
@@ -102,7 +107,7 @@ def vote_table(vote: Vote) -> Group:
     )
     if vote.weighted == "both":
         parts = (*parts[:2], _weight_table("weights of classes of models", vote.weights))
-    return Group(*(part for one in parts for part in (one, Text())), _vote_proof(vote))
+    return Group(*(part for block in parts for part in (block, Text())), _vote_proof(vote))
 
 
 def _vote_proof(vote: Vote) -> Text:
@@ -111,5 +116,5 @@ def _vote_proof(vote: Vote) -> Text:
     mix, label = vote.mix, tuple(vote.weights)[1]
     if vote.threshold is None or vote.plateau is None:
         return _proven(f"alpha, the weight of {label}", mix.alpha, mix.low, mix.high, mix.edges)
-    what = f"threshold of the probability of {label}"
-    return _proven(what, vote.threshold, *vote.plateau, mix.edges)
+    subject = f"threshold of the probability of {label}"
+    return _proven(subject, vote.threshold, *vote.plateau, mix.edges)

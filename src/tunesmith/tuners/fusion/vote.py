@@ -124,7 +124,7 @@ class Vote:
         lacking = [name for name in self.models if name not in map(str, votes)]
         if lacking:
             raise UsageError(f"there are no votes of '{lacking[0]}', which has a weight; give them")
-        by_name = {str(name): one for name, one in votes.items()}
+        by_name = {str(name): probabilities for name, probabilities in votes.items()}
         return {name: by_name[name] for name in self.models}
 
     def to_dict(self) -> dict[str, Any]:
@@ -197,7 +197,7 @@ def vote(
     rng
         The seed.
     """
-    begun = working_seconds()
+    started = working_seconds()
     seed = checked_seed(rng)
     check_split(folds, None, 0.0)
     classes = labels_of(votes, y, labels)
@@ -214,8 +214,8 @@ def vote(
         weights, mix = best_weights(task, seed, [*simple.values()])
         best_model = _best(task, simple)
         fold, unseen = _unseen(task, simple, folds, seed)
-    said = tuple(dict.fromkeys(str(warning.message) for warning in caught))
-    for text in said:
+    messages = tuple(dict.fromkeys(str(warning.message) for warning in caught))
+    for text in messages:
         warnings.warn(text, stacklevel=2)
     held_out = {name: float(metric.score(stats.sum(axis=0))) for name, stats in unseen.items()}
     baselines = [Baseline(EQUAL, task.score_at(simple[EQUAL]), held_out.get(EQUAL))]
@@ -239,8 +239,8 @@ def vote(
         verdict=verdict,
         rows=task.groups,
         seed=seed,
-        seconds=working_seconds() - begun,
-        warnings=said,
+        seconds=working_seconds() - started,
+        warnings=messages,
         signature=f"vote|{task.signature()}|weighted:{weighted}|folds:{folds}|seed:{seed}"
         f"|version:{__version__}",
     )
@@ -256,15 +256,15 @@ def _adds_up(candidates: CandidateSet, voters: int) -> bool:
 def _simple(names: Sequence[str], models: Sequence[str], weighted: Weighted) -> dict[str, Floats]:
     """Return weights that nobody has to tune: all alike, and each model alone."""
     count = len(names)
-    found: dict[str, Floats] = {EQUAL: np.full(count, 1.0 / count)}
+    weights: dict[str, Floats] = {EQUAL: np.full(count, 1.0 / count)}
     if weighted == "classes" or len(models) == 1:
-        return found
+        return weights
     classes = count // len(models)
     for k, model in enumerate(models):
         alone = np.zeros(count)
         alone[k * classes : (k + 1) * classes] = 1.0 / classes
-        found[model] = alone
-    return found
+        weights[model] = alone
+    return weights
 
 
 def _best(task: TuningSet, simple: Mapping[str, Floats]) -> str:
