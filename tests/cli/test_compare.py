@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,8 @@ def test_tables_and_files(cli: Run, results: Path, tmp_path: Path) -> None:
     latex = cli("compare", *given, "--latex", "--out", tmp_path / "t.tex").out
     assert (tmp_path / "t.tex").read_text() == latex
     assert latex.count(r"\midrule") == 1
+    assert cli("compare", *given, "--out", tmp_path / "t.html").out == shown
+    assert re.search(r"pro (is|and mert)[^.]* than", (tmp_path / "t.html").read_text())
     found = cli("compare", *given, "--json", "--out", tmp_path / "t.json").json()
     assert json.loads((tmp_path / "t.json").read_text()) == found
     assert "3 systems" not in shown
@@ -226,7 +229,7 @@ class TestRefused:
             (["--randomizations", "-3"], "give 1 or more"),
             (["--seed", "-1"], "give 0 or more"),
             (["--sentences", "-1"], "give 0 or more"),
-            (["--out", "t.pdf"], "use .txt, .json or .tex"),
+            (["--out", "t.pdf"], "use .txt, .json, .tex or .html"),
             (["--out", "A"], "is read too"),
             (["--sentences-out", "t.csv"], "use .tsv or .jsonl"),
             (["--sentences-out", "no/where.tsv"], "does not exist"),

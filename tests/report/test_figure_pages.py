@@ -48,7 +48,7 @@ def test_a_picture_is_drawn_and_can_be_read(window, pages, name, is_dark):
     for width in (1280, 400):
         window.size(width, 900)
         window.open(pages / f"{name}.html")
-        window.wait("document.querySelector('.figure .main-svg') !== null")
+        window.wait("document.querySelector('.chart .mark') !== null")
         assert window.run("return document.documentElement.scrollWidth") <= width
         assert violations(window) == []
         paper = window.run("return getComputedStyle(document.body).backgroundColor")
@@ -56,14 +56,27 @@ def test_a_picture_is_drawn_and_can_be_read(window, pages, name, is_dark):
     assert window.complaints() == []
 
 
+def test_a_zoom_ends_before_numbers_do(window, pages):
+    """Between neighbouring numbers there is no tick, and looking for one would never end."""
+    window.size(1280, 900)
+    window.open(pages / "surface.html")
+    window.wait("document.querySelector('.chart .mark') !== null")
+    label = window.run(
+        "const b = () => document.querySelector('.chart button[aria-label=\"Zoom in\"]');"
+        "b().focus(); for (let k = 0; k < 80; k++) b().click();"
+        "return document.activeElement.getAttribute('aria-label')"
+    )
+    assert label == "Zoom in"
+    assert window.run("return document.querySelectorAll('.chart .frame').length") > 0
+
+
 def test_panels_and_words_do_not_overlap_on_a_phone(window, pages):
     window.dark(False)
     window.size(400, 900)
     window.open(pages / "surface.html")
-    window.wait("document.querySelectorAll('.figure .annotation-text').length >= 4")
+    window.wait("document.querySelectorAll('.chart .frame').length === 4")
     boxes = window.run(
-        "return [...document.querySelectorAll('.figure .nsewdrag, .figure .annotation-text, "
-        ".figure .xtitle, .figure .x2title, .figure .x3title, .figure .x4title')]"
+        "return [...document.querySelectorAll('.chart .frame, .chart .title, .chart .x-title')]"
         ".map(e => { const b = e.getBoundingClientRect();"
         "return [b.left, b.right, b.top, b.bottom] })"
     )

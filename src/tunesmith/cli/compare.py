@@ -94,7 +94,7 @@ def run(
     out: Annotated[
         str | None,
         typer.Option(
-            help="Where to write the tables too: .txt, .json or .tex.",
+            help="Also write the tables to a file: .html (a page), .txt, .json or .tex.",
             show_default=False,
             metavar="FILE",
         ),
@@ -113,14 +113,15 @@ def run(
     from tunesmith.significance.files import (
         check_sentence_file,
         check_table_file,
+        is_page,
         write_sentences,
         write_table,
     )
     from tunesmith.significance.systems import check_names, systems_of
 
-    given = [parse_system(text) for text in system]
-    check_names([name for name, _ in given])
-    paths = [path for _, held in given for path in held]
+    named_paths = [parse_system(text) for text in system]
+    check_names([name for name, _ in named_paths])
+    paths = [path for _, files in named_paths for path in files]
     _check_options(candidates, forests, scores, format_name, references, paths)
     if latex and as_json:
         raise UsageError("--latex and --json both write to standard output; drop one of them")
@@ -137,20 +138,26 @@ def run(
             check(path)
     set_memory(memory)
     measures = [METRICS.create(name) for name in dict.fromkeys(metric)]
-    pool = _read_pool(session, candidates, forests, references, format_name, scores, measures)
-    held = systems_of(dict(given), references, pool, strict)
+    pool = _read_pool(
+        session, candidates, forests, references, format_name, scores, measures, paths
+    )
+    systems = systems_of(dict(named_paths), references, pool, strict)
     is_ranked = sentences > 0 or sentences_out is not None
-    found = compare_systems(held, measures, chance, all_pairs, is_ranked)
-    for note in found.notes:
+    comparison = compare_systems(systems, measures, chance, all_pairs, is_ranked)
+    for note in comparison.notes:
         session.say(f"note: {note}")
     if pool is not None:
         _warn_of_bias(paths, measures, pool)
-        _warn_of_tuning_set(given, pool)
+        _warn_of_tuning_set(named_paths, pool)
     if sentences_out is not None:
-        write_sentences(found.rankings, sentences_out)
-    if out is not None:
-        write_table(found, out, sentences)
-    _show(found, sentences, latex, as_json)
+        write_sentences(comparison.rankings, sentences_out)
+    if out is not None and is_page(out):
+        from tunesmith.report.comparison import write_comparison
+
+        write_comparison(comparison, out, sentences)
+    elif out is not None:
+        write_table(comparison, out, sentences)
+    _show(comparison, sentences, latex, as_json)
 
 
 def parse_system(text: str) -> tuple[str, list[str]]:
@@ -162,10 +169,10 @@ def parse_system(text: str) -> tuple[str, list[str]]:
     if "," in name:
         raise UsageError(f"the name '{name}' of a system holds a comma; choose another one")
     # A file may have a comma in its name.
-    held = [rest] if "," in rest and os.path.exists(rest) else rest.split(",")
-    if not all(path.strip() for path in held):
+    paths = [rest] if "," in rest and os.path.exists(rest) else rest.split(",")
+    if not all(path.strip() for path in paths):
         raise UsageError(f"system '{name}' has an empty file name; write NAME=FILE,FILE")
-    return name, held
+    return name, paths
 
 
 def _check_options(
@@ -195,14 +202,14 @@ def _check_options(
                 )
 
 
-def _seed(given: int | None) -> int:
+def _seed(seed: int | None) -> int:
     """Return the seed that a user gave here or for sacrebleu; a new one where it is 'none'."""
     import secrets
 
     from tunesmith.significance.comparing import SEED
 
-    if given is not None:
-        return given
+    if seed is not None:
+        return seed
     text = os.environ.get(SEED_VARIABLE, str(SEED)).strip()
     if text.lower() == "none":
         return secrets.randbelow(1 << 32)
@@ -219,11 +226,17 @@ def _read_pool(
     format_name: str | None,
     scores: list[str],
     metrics: list[Metric],
+    paths: list[str],
 ) -> Pool | None:
     """Read what weights choose from, if that is what is compared."""
     pool: Pool | None = None
     if candidates:
-        pool = read_candidates(candidates, references, format_name, scores, metrics)
+        from tunesmith.io.weights.files import read_weights
+
+        weighted = {name for path in paths for name in read_weights(path).weights}
+        pool = read_candidates(
+            candidates, references, format_name, scores, metrics, weighted=weighted
+        )
     elif forests:
         pool = read_forest_files(forests, references, format_name)
     if pool is not None:
@@ -240,28 +253,28 @@ def _warn_of_bias(paths: list[str], metrics: list[Metric], pool: Pool) -> None:
     for metric in metrics:
         if metric.name in tuned and isinstance(pool, CandidateSet):
             others = [other for other in metrics if other.name not in tuned]
-            said = metric_bias(metric, pool, others)
-            if said is not None:
-                warnings.warn(said, stacklevel=2)
+            warning = metric_bias(metric, pool, others)
+            if warning is not None:
+                warnings.warn(warning, stacklevel=2)
 
 
 def _tuned_for(path: str) -> str | None:
     """Return the metric that weights were tuned for, if their file says so."""
     from tunesmith.io.weights.files import read_weights
 
-    held = read_weights(path)
-    if held.format != "json":
+    weights_file = read_weights(path)
+    if weights_file.format != "json":
         return None
-    found = json.loads(held.text)
-    name = found.get("metric") if isinstance(found, dict) else None
+    result = json.loads(weights_file.text)
+    name = result.get("metric") if isinstance(result, dict) else None
     return name if isinstance(name, str) else None
 
 
-def _warn_of_tuning_set(given: list[tuple[str, list[str]]], pool: Pool) -> None:
+def _warn_of_tuning_set(named_paths: list[tuple[str, list[str]]], pool: Pool) -> None:
     """Warn of systems that are compared on what they were tuned on."""
     from tunesmith.cli.tune.inputs import is_tuned_on
 
-    for name, paths in given:
+    for name, paths in named_paths:
         if any(is_tuned_on(path, pool.files) for path in paths):
             warnings.warn(
                 f"'{name}' was tuned on the set that systems are compared on: its scores say "
@@ -270,21 +283,21 @@ def _warn_of_tuning_set(given: list[tuple[str, list[str]]], pool: Pool) -> None:
             )
 
 
-def _show(found: Comparison, sentences: int, latex: bool, as_json: bool) -> None:
+def _show(comparison: Comparison, sentences: int, latex: bool, as_json: bool) -> None:
     """Write the result to standard output."""
     if as_json:
-        print_json(found.to_dict(sentences))
+        print_json(comparison.to_dict(sentences))
         return
     if latex:
-        typer.echo(found.to_latex(), nl=False)
+        typer.echo(comparison.to_latex(), nl=False)
         return
     from rich.console import Console
 
     from tunesmith.significance.tables import ranking_lines
 
     console = Console()
-    console.print(found, crop=False)
+    console.print(comparison, crop=False)
     if sentences:
-        for ranking in found.rankings:
+        for ranking in comparison.rankings:
             console.print()
             console.print(ranking_lines(ranking, sentences), crop=False)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 SCHEMA = "tunesmith.report-made/1"
 
 
-def _instead(what: str, metavar: str = "FILE") -> Any:
-    return files(f"Where the run's own are not found: {what}.", metavar)
+def _instead(description: str, metavar: str = "FILE") -> Any:
+    return files(f"Where the run's own are not found: {description}.", metavar)
 
 
 def run(
@@ -43,21 +43,21 @@ def run(
     ] = None,
     sentences: Annotated[
         int,
-        typer.Option(help="Sentences of each set that are shown at most.", metavar="INTEGER"),
+        typer.Option(help="Show at most this many sentences of each set.", metavar="INTEGER"),
     ] = 100,
     maps: Annotated[
         list[str],
         typer.Option(
             "--map",
-            help="A map of these two features; repeat it for several. Without it there are maps "
-            "of those that say most.",
+            help="A map of these two features; repeat it for several. By default there are "
+            "maps of the features with most influence.",
             show_default=False,
             metavar="NAME,NAME",
         ),
     ] = [],  # noqa: B006  (typer's way; never changed)
     map_features: Annotated[
         int,
-        typer.Option(help="Features that there are maps of, all pairs.", metavar="INTEGER"),
+        typer.Option(help="Draw maps of all pairs of this many features.", metavar="INTEGER"),
     ] = 8,
     candidates: Annotated[list[str], _instead("candidates that were tuned on")] = [],  # noqa: B006
     forests: Annotated[list[str], _instead("forests that were tuned on", "PATH")] = [],  # noqa: B006
@@ -81,14 +81,14 @@ def run(
     metric: Annotated[
         str | None,
         files(
-            "The metric that was tuned for, where the run cannot say it. path/to/file.py:Name "
+            "The metric that was tuned for, if the run does not name it. path/to/file.py:Name "
             "runs that file.",
             "NAME",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Make one page of a run: scores, weights, error surfaces, sentences, and warnings."""
+    """Write a page about a run: scores, weights, error surfaces, sentences and warnings."""
     from tunesmith.io.streams import check_writable, write_atomically
     from tunesmith.report.page.assemble import PageOptions, check_maps, view_of
     from tunesmith.report.page.files import check_ending, content_of
@@ -99,21 +99,21 @@ def run(
         raise UsageError("nothing is to be written; give --out FILE.html, or --figures FOLDER")
     if out is not None:
         check_ending(out)
-    given = UserFiles(
+    user_files = UserFiles(
         _files_of(candidates, forests, references, scores, source),
         _files_of(dev_candidates, dev_forests, dev_references, dev_scores, dev_source),
         _files_of(test_candidates, test_forests, test_references, test_scores, test_source),
         metric,
     )
     proofs = [] if certificate is None else [certificate]
-    check_not_read("--out", out, [path, *proofs, *_paths(given)])
+    check_not_read("--out", out, [path, *proofs, *_paths(user_files)])
     if out is not None:
         check_writable(out)
     if figures is not None and os.path.exists(figures) and not os.path.isdir(figures):
         raise UsageError(f"--figures {figures} is a file; name a folder")
     pairs = tuple(parse_pair(text) for text in maps) or None
     options = PageOptions(sentences, pairs, map_features)
-    record = read_run(path, given)
+    record = read_run(path, user_files)
     check_maps(record, options)
     certified = None if certificate is None else read_certified(certificate, record.weights)
     view = view_of(record, options, certified)
@@ -152,9 +152,9 @@ def parse_pair(text: str) -> tuple[str, str]:
     return first, second
 
 
-def _paths(given: UserFiles) -> list[str]:
-    sets = (given.tune, given.dev, given.test)
-    return [path for one in sets for path in (*one.paths, one.source or "")]
+def _paths(user_files: UserFiles) -> list[str]:
+    sets = (user_files.tune, user_files.dev, user_files.test)
+    return [path for files in sets for path in (*files.paths, files.source or "")]
 
 
 def _tell(
@@ -169,21 +169,22 @@ def _tell(
     for text in view.missing:
         session.say(f"note: {one_line(text)}")
     if as_json:
-        found = {
+        report = {
             "schema": SCHEMA,
             "signature": view.summary.signature,
             "written": written,
             "is_running": view.summary.is_running,
             "warnings": [
-                {"kind": one.kind, "text": one.text, "advice": one.advice} for one in view.warnings
+                {"kind": warning.kind, "text": warning.text, "advice": warning.advice}
+                for warning in view.warnings
             ],
             "missing": list(view.missing),
         }
-        print_json(found)
+        print_json(report)
         return
     if out is not None:
         typer.echo(f"{out}  {os.path.getsize(out) / 1e6:.1f} MB")
     if figures is not None:
         typer.echo(f"{figures}  {len(written) - (out is not None)} pictures")
-    for one in view.warnings:
-        typer.echo(f"careful ({one.kind}): {one_line(one.text)}")
+    for warning in view.warnings:
+        typer.echo(f"careful ({warning.kind}): {one_line(warning.text)}")

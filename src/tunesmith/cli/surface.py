@@ -58,20 +58,22 @@ def run(
     direction: Annotated[
         str | None,
         typer.Option(
-            help="Or add γ times the weights of this file.", show_default=False, metavar="FILE"
+            help="Or the line along γ times the weights in this file.",
+            show_default=False,
+            metavar="FILE",
         ),
     ] = None,
     to: Annotated[
         str | None,
         typer.Option(
-            help="Or go to the weights of this file, at γ = 1.", show_default=False, metavar="FILE"
+            help="Or the line to the weights in this file, at γ = 1.",
+            show_default=False,
+            metavar="FILE",
         ),
     ] = None,
     exponent: Annotated[
         bool,
-        typer.Option(
-            "--exponent", help="Or vary the exponent of the length penalty that the weights have."
-        ),
+        typer.Option("--exponent", help="Or vary the exponent of the weights' length penalty."),
     ] = False,
     plane: Annotated[
         str | None,
@@ -86,7 +88,7 @@ def run(
         typer.Option(
             "--range",
             metavar="LOW:HIGH",
-            help="Part of the line, in units of the weight or of γ; of a map LOW:HIGH,LOW:HIGH.",
+            help="Part of the line, in units of the weight or of γ; for a map LOW:HIGH,LOW:HIGH.",
             show_default=False,
         ),
     ] = None,
@@ -111,7 +113,7 @@ def run(
     strict: Strict = False,
     as_json: Json = False,
 ) -> None:
-    """Show the exact metric along a feature, a direction, the way to other weights, or a map."""
+    """Show the exact metric along a weight, a direction, the line to other weights, or a map."""
     from tunesmith.io.streams import check_writable
     from tunesmith.io.weights.files import read_weights
     from tunesmith.metrics.base import METRICS
@@ -146,19 +148,21 @@ def run(
     ways = [(path, read_weights(path).weights) for path in (direction, to) if path is not None]
 
     derived = derived_features((), (weights, begin), *ways)
-    found = read_candidates(candidates, references, format_name, scores, measures, derived=derived)
-    session.note(f"{found!r}")
-    names = found.features.names
+    candidate_set = read_candidates(
+        candidates, references, format_name, scores, measures, derived=derived
+    )
+    session.note(f"{candidate_set!r}")
+    names = candidate_set.features.names
     current = begin.matched(names, strict, f"{weights}: ")
     if plane is not None:
-        tuning = TuningSet(found, measures[0])
+        tuning = TuningSet(candidate_set, measures[0])
         seconds = MAP_SECONDS if time_limit is None else time_limit
         _show_map(tuning, current, plane, window, seconds, labels[0], out, as_json)
         return
-    tunings = [TuningSet(found, m) for m in measures]
+    tunings = [TuningSet(candidate_set, m) for m in measures]
     lines = [along_feature(names, current, name) for name in dict.fromkeys(feature)]
-    for path, held in ways:
-        vector = held.matched(names, strict, f"{path}: ")
+    for path, target in ways:
+        vector = target.matched(names, strict, f"{path}: ")
         if to is None:
             lines.append(along_direction(vector, path))
         else:
@@ -191,13 +195,13 @@ def _show_map(
     from tunesmith.report.map.words import summary
 
     features = [name.strip() for name in plane.split(",")]
-    found = draw_map(tuning, current, features, window, time_limit, label=label)
+    drawn = draw_map(tuning, current, features, window, time_limit, label=label)
     if out is not None:
-        write_map(found, out)
+        write_map(drawn, out)
     if as_json:
-        print_json(found.to_dict())
+        print_json(drawn.to_dict())
     else:
-        typer.echo("\n".join(summary(found)))
+        typer.echo("\n".join(summary(drawn)))
 
 
 def parse_ranges(text: str) -> Window:

@@ -24,44 +24,42 @@ def run(
     path: Annotated[
         str,
         typer.Argument(
-            help="The --work-dir of a run, or its result file; it may not be there yet.",
+            help="The --work-dir of a run, or its result file; it need not exist yet.",
             metavar="RUN",
             show_default=False,
         ),
     ],
     port: Annotated[
-        int, typer.Option(help="Port on this machine; 0 is any that is free.", metavar="INTEGER")
+        int, typer.Option(help="Port on this machine; 0 takes any free one.", metavar="INTEGER")
     ] = 0,
     interval: Annotated[
         float,
-        typer.Option(help="Seconds between two looks at the run's files.", metavar="SECONDS"),
+        typer.Option(help="Seconds between two checks of the run's files.", metavar="SECONDS"),
     ] = 2.0,
     no_open: Annotated[
         bool, typer.Option("--no-open", help="Do not open the page in a browser.")
     ] = False,
     sentences: Annotated[
         int,
-        typer.Option(help="Sentences of each set that are shown at most.", metavar="INTEGER"),
+        typer.Option(help="Show at most this many sentences of each set.", metavar="INTEGER"),
     ] = 100,
     metric: Annotated[
         str | None,
         typer.Option(
-            help="The metric that was tuned for, where the run cannot say it. "
+            help="The metric that was tuned for, if the run does not name it. "
             "path/to/file.py:Name runs that file.",
             metavar="NAME",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Serve the page of a run to this machine only, live while it goes on; Ctrl-C ends it."""
-    from tunesmith.report.page.html import require
+    """Serve the page of a run, to this machine only, while it continues; Ctrl-C ends it."""
     from tunesmith.report.page.serve import Follower, Server
 
     if not 0 <= port <= 65535:
         raise UsageError(f"the port is {port}; give 0 to 65535")
     if not 0.1 <= interval < math.inf:
         raise UsageError(f"the interval is {interval:g}; give 0.1 seconds or more")
-    require()
     place = Path(path)
     check_run(place)
     follower = Follower(place, _making(path, sentences, metric), interval, session.say)
@@ -100,11 +98,11 @@ def _making(path: str, sentences: int, metric: str | None) -> Making:
     from tunesmith.report.page.run.reading import UserFiles, read_run
     from tunesmith.report.page.serve import Making
 
-    given = UserFiles(metric=metric)
+    user_files = UserFiles(metric=metric)
     few, all_of_it = PageOptions(0, None, 0, 0), PageOptions(sentences)
     return Making(
-        lambda: view_of(read_run(path, given), few),
-        lambda: view_of(read_run(path, given), all_of_it),
+        lambda: view_of(read_run(path, user_files), few),
+        lambda: view_of(read_run(path, user_files), all_of_it),
     )
 
 

@@ -1,22 +1,18 @@
-"""Pages that are one file: scripts, styles and data inside, and nothing is loaded from elsewhere.
-
-plotly's script is most of such a page. It is stored compressed, and unpacked by the browser
-(``unpack.js``) before the first chart is drawn.
-"""
+"""Pages that are one file: scripts, styles and data inside; nothing is loaded from elsewhere."""
 
 from __future__ import annotations
 
 import base64
-import gzip
 import hashlib
+import html
 import json
 import math
 from functools import cache
 from importlib import resources
 from typing import Any
 
-from tunesmith.errors import MissingExtraError
-
+#: The scripts of every page, in their order: elements, charts, and what stands around them.
+SHARED = ("dom.js", "charts.js", "marks.js", "pointer.js", "frame.js")
 #: What could end the element that holds JSON, or a line of script, as escapes that JSON has.
 ESCAPES = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"})
 
@@ -41,13 +37,46 @@ def _finite(value: Any) -> Any:
     return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def content_policy(*scripts: str, connect: str = "'none'") -> str:
-    """Return a content security policy: these scripts and plotly run, and nothing else is asked."""
-    hashes = " ".join(f"'sha256-{_digest(text)}'" for text in (*scripts, plotly_script()))
+def page(title: str, script: str, data: Any, interval: float = 0.0) -> str:
+    """Return a page that a script draws from data.
+
+    Parameters
+    ----------
+    title
+        Plain text.
+    script
+        What :func:`script_of` returns.
+    data
+        What the script finds as JSON in the element ``view``.
+    interval
+        Seconds between two questions to the page's server; 0 for a page that is a file.
+    """
+    name = title.encode("utf-8", "replace").decode()
+    parts = {
+        "live": f"{interval:g}",
+        "policy": html.escape(content_policy(script, live=interval > 0.0)),
+        "title": html.escape("".join(c if c.isprintable() else "\ufffd" for c in name)),
+        "style": asset("page.css"),
+        "view": embedded(data),
+        "script": script,
+    }
+    return filled(asset("page.html"), parts)
+
+
+def content_policy(script: str, live: bool = False) -> str:
+    """Return what a page may do: run this script and no other; live, ask its server."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    connect = "'self'" if live else "'none'"
     return (
-        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
         f"img-src data: blob:; connect-src {connect}; base-uri 'none'; form-action 'none'"
     )
+
+
+def script_of(*parts: str) -> str:
+    """Return the script of a page: what all pages share, and parts of its own."""
+    together = "\n".join([*map(asset, SHARED), *parts])
+    return f'\n"use strict";\n(() => {{\n{together}}})();\n'
 
 
 def filled(template: str, parts: dict[str, str]) -> str:
@@ -64,25 +93,3 @@ def filled(template: str, parts: dict[str, str]) -> str:
 def asset(name: str) -> str:
     """Return a file of the folder ``assets``."""
     return (resources.files(__package__) / "assets" / name).read_text(encoding="utf-8")
-
-
-@cache
-def plotly_script() -> str:
-    """Return plotly's script."""
-    try:
-        from plotly.offline import get_plotlyjs
-    except ImportError:
-        raise MissingExtraError("a page", "plot") from None
-    script: str = get_plotlyjs()
-    return script
-
-
-@cache
-def packed_plotly() -> str:
-    """Return plotly's script, compressed, as base 64."""
-    return base64.b64encode(gzip.compress(plotly_script().encode(), 9, mtime=0)).decode()
-
-
-@cache
-def _digest(script: str) -> str:
-    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

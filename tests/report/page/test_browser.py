@@ -7,6 +7,7 @@ import json
 import re
 import threading
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -50,10 +51,8 @@ SECTIONS = [
     "missing",
 ]
 UNSEEN = {"recommendation": "keep-start", "sentences": 50, "higher_is_better": True}
-DRAWN = (
-    "[...document.querySelectorAll('.chart')].every(c => c.drawn && c.querySelector('.main-svg'))"
-)
-RANGE = "return document.getElementById('surface-plot').layout.xaxis.range.map(Number)"
+DRAWN = "[...document.querySelectorAll('.chart')].every(c => c.drawn && c.querySelector('.mark'))"
+RANGE = "return document.getElementById('surface-plot').frames[0].xRange"
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +85,7 @@ def test_every_section_and_every_plot_is_there(page):
     assert window.run(f"return {DRAWN}")
     found = window.run(
         "return [...document.querySelectorAll('.chart')].map(c => ["
-        "c.closest('section').id, c.querySelectorAll('.trace, .hm image, .points path').length,"
+        "c.closest('section').id, c.querySelectorAll('.mark path, .mark image, .mark rect').length,"
         "c.getAttribute('aria-label').length])"
     )
     assert [name for name, _, _ in found] == [
@@ -118,15 +117,80 @@ def test_bounds_by_angle(page):
     assert "the gap is 3.25" in words
     draw_all(window)
     line = window.run(
-        "const c = document.querySelector('#certificate .chart').data[0]; return [c.x, c.y]"
+        "const m = document.querySelector('#certificate .chart').spec.panels[0].marks"
+        ".find(m => m.kind === 'points'); return [m.x, m.y]"
     )
     assert line == [[0, 1, 5], [30, 30.5, 33.25]]
 
 
-def test_plots_are_drawn_when_they_come_into_view(page):
+def test_the_picture_agrees_with_its_axes(page):
+    """Ticks stand where their numbers are, and steps at their scores."""
     window = page()
-    window.wait("document.querySelector('#rounds .chart').drawn === true")
-    assert not window.run("return !!document.querySelector('#pairs .chart').drawn")
+    draw_all(window)
+    curve = sample().surfaces.curves[0]
+    ticks, steps, frame = window.run(
+        """
+        const chart = document.getElementById('surface-plot');
+        const box = (e) => { const b = e.getBoundingClientRect(); return [b.left + b.width / 2, b.top + b.height / 2] };
+        const f = chart.querySelector('.frame').getBoundingClientRect();
+        return [
+          [...chart.querySelectorAll('.axes text[text-anchor=end], .axes text[text-anchor=middle]:not(.x-title)')]
+            .filter((e) => !e.closest('[transform]')).map((e) => [e.getAttribute('text-anchor'), e.textContent, ...box(e)]),
+          chart.querySelector('.mark.steps path').getAttribute('d'),
+          [f.left, f.top, f.width, f.height]];
+        """  # noqa: E501
+    )
+    left, top, width, height = frame
+    places = {kind: [] for kind in ("end", "middle")}
+    for kind, text, x, y in ticks:
+        share = (x - left) / width if kind == "middle" else (top + height - y) / height
+        places[kind].append((float(text.replace("−", "-")), share))
+    low, high = curve.window
+    assert len(places["middle"]) > 1 < len(places["end"])
+    for value, share in places["middle"]:
+        assert share == pytest.approx((value - low) / (high - low), abs=3 / width)
+    # Upwards the scale follows from two of its ticks; the levels of the steps are the scores.
+    (a, at_a), (b, at_b), *_ = places["end"]
+    scale = (at_b - at_a) / (b - a)
+    offset = window.run(
+        "return document.querySelector('#surface-plot svg').getBoundingClientRect().top"
+    )
+    levels = [float(y) for y in re.findall(r"(?:M[\d.]+ |V)([\d.]+)", steps)]
+    shown = [a + ((top + height - offset - y) / height - at_a) / scale for y in levels]
+    assert shown == pytest.approx(list(curve.scores), abs=3 / height / abs(scale))
+
+
+def test_the_pointer_shows_the_interval_under_it(page):
+    window = page()
+    draw_all(window)
+    curve = sample().surfaces.curves[0]
+    window.run("document.getElementById('surface-plot').scrollIntoView({block: 'center'})")
+    left, top, _, height = window.run(
+        "const b = document.querySelector('#surface-plot .frame').getBoundingClientRect();"
+        "return [b.left, b.top, b.width, b.height].map(Math.round)"
+    )
+    window.mouse(("move", left + 3, top + height - 3), ("move", left + 4, top + height - 4))
+    shown = text_of(window, "#surface-plot .tip").replace("−", "-")
+    assert f"{curve.scores[0]:.4f}" in shown
+    assert str(curve.edges[0]) in shown
+
+
+def test_a_chart_can_be_saved(page):
+    window = page()
+    draw_all(window)
+    saved = window.run(
+        """
+        const made = [];
+        const old = URL.createObjectURL;
+        URL.createObjectURL = (blob) => { made.push(blob); return "#"; };
+        document.querySelector('#surface-plot [aria-label="Save as SVG"]').click();
+        URL.createObjectURL = old;
+        return made[0].text();
+        """
+    )
+    root = ElementTree.fromstring(saved)
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert "var(" not in saved
 
 
 def test_the_numbers_are_those_of_the_view(page):
@@ -138,10 +202,9 @@ def test_the_numbers_are_those_of_the_view(page):
     view = sample()
     draw_all(window)
     bars = window.run(
-        "const c = document.querySelector('#weights .chart');"
-        "const ticks = Object.fromEntries(c.layout.yaxis.tickvals.map("
-        "(v, k) => [v, c.layout.yaxis.ticktext[k]]));"
-        "return c.data.flatMap(t => t.y.map((y, k) => [t.name, ticks[y], t.x[k]]))"
+        "const [panel] = document.querySelector('#weights .chart').spec.panels;"
+        "return panel.marks.flatMap("
+        "m => m.values.map((value, k) => [m.name, panel.y.ticks[k][1], value]))"
     )
     expected = [
         [which, row.feature, pytest.approx(2.0 * getattr(row, which))]
@@ -159,9 +222,10 @@ def test_replicates_are_points_and_have_a_mean(page):
     draw_all(window)
     assert "Means over 3 runs: Tune 42.00, deviation 2." in text_of(window, "#replicates")
     (trace,) = window.run(
-        "return document.querySelector('#replicates .chart').data.map(t => [t.mode, t.y])"
+        "return document.querySelector('#replicates .chart').spec.panels[0].marks"
+        ".filter(m => m.kind !== 'rule').map(m => [m.kind, m.y])"
     )
-    assert trace == ["markers", [40, 42, 44]]
+    assert trace == ["points", [40, 42, 44]]
 
 
 def test_sets_that_are_not_looked_at_between_are_dotted(page):
@@ -170,13 +234,13 @@ def test_sets_that_are_not_looked_at_between_are_dotted(page):
     window = page(view=dataclasses.replace(sample(), rounds=rows))
     draw_all(window)
     traces = window.run(
-        "return document.querySelector('#rounds .chart').data"
-        ".map(t => [t.name, t.mode, t.line.dash, t.line.color])"
+        "return document.querySelector('#rounds .chart').spec.panels[0].marks"
+        ".filter(m => m.kind === 'line').map(m => [m.name, m.points, m.dash, m.color])"
     )
     assert [trace[:3] for trace in traces] == [
-        ["Tune", "lines+markers", "solid"],
-        ["best so far", "lines", "solid"],
-        ["Dev", "lines+markers", "dot"],
+        ["Tune", True, "solid"],
+        ["best so far", False, "solid"],
+        ["Dev", True, "dot"],
     ]
     assert len({trace[3] for trace in traces}) == 3
     assert not window.run("return !!document.getElementById('lengths')")
@@ -184,8 +248,7 @@ def test_sets_that_are_not_looked_at_between_are_dotted(page):
 
 def test_all_charts_are_printed(page):
     window = page()
-    window.wait("document.querySelector('.chart').drawn === true")
-    assert not window.run(f"return {DRAWN}")
+    window.wait(DRAWN)
     window.tell("Page.printToPDF", {})
     assert window.run(f"return {DRAWN}")
 
@@ -207,7 +270,7 @@ def test_dragging_zooms_and_a_double_click_goes_back(page):
     window.run("document.getElementById('surface-plot').scrollIntoView({block: 'center'})")
     whole = window.run(RANGE)
     box = window.run(
-        "const b = document.querySelector('#surface-plot .nsewdrag').getBoundingClientRect();"
+        "const b = document.querySelector('#surface-plot .frame').getBoundingClientRect();"
         "return [b.left, b.top, b.width, b.height].map(Math.round)"
     )
     left, top, width, height = box
@@ -247,8 +310,8 @@ def test_a_feature_is_chosen_by_the_list_or_by_the_table(page):
 def test_the_map_of_any_two_features_can_be_chosen(page):
     window = page()
     draw_all(window)
-    title = "return document.getElementById('map-plot').layout.{}axis.title.text"
-    pixel = "return document.getElementById('map-plot').data[0].z"
+    title = "return document.getElementById('map-plot').spec.panels[0].{}.title"
+    pixel = "return document.getElementById('map-plot').spec.panels[0].marks[0].values"
     before = window.run(pixel)
     assert (len(before), len(before[0])) == (16, 24)
     choose(window, "#map label:nth-child(2) select", "TranslationModel0_1")
@@ -300,7 +363,7 @@ def test_nothing_is_wider_than_the_screen(page):
     window.run("document.querySelectorAll('details').forEach(d => { d.open = true })")
     assert window.run("return document.documentElement.scrollWidth") <= 360
     chart = window.run(
-        "return document.querySelector('#rounds .main-svg').getBoundingClientRect().width"
+        "return document.querySelector('#rounds .chart svg').getBoundingClientRect().width"
     )
     assert 0.6 * 360 < chart <= 360
 
@@ -315,7 +378,7 @@ def test_light_and_dark_can_both_be_read(page, is_dark):
         assert contrast(window, selector) >= 4.5, selector
     paper = window.run("return getComputedStyle(document.body).backgroundColor")
     assert (paper == "rgb(255, 255, 255)") is not is_dark
-    ink = "return document.querySelector('#rounds .chart').layout.font.color"
+    ink = "return getComputedStyle(document.querySelector('#rounds .axes text')).fill"
     window.wait("document.querySelector('#rounds .chart').drawn === true")
     before = window.run(ink)
     window.click("#theme")
@@ -389,7 +452,7 @@ def test_hostile_texts_are_shown_as_texts(page, text):
     draw_all(window)
     assert window.run("return window.hurt === undefined")
     assert window.run(
-        "return [...document.querySelectorAll('script')].length === 3"
+        "return [...document.querySelectorAll('script')].length === 2"
         " && !document.querySelector('#page img, #page iframe, #page a, #page script')"
         " && [...document.querySelectorAll('svg a')].length === 0"
     )
@@ -507,7 +570,8 @@ def test_the_page_of_a_real_run(page, real_run):
     draw_all(window)
     assert window.run(f"return {DRAWN}")
     series = window.run(
-        "return document.querySelector('#rounds .chart').data.map(t => [t.name, t.y])"
+        "return document.querySelector('#rounds .chart').spec.panels[0].marks"
+        ".filter(m => m.kind === 'line').map(m => [m.name, m.y])"
     )
     rounds = json.loads((real_run / "result.json").read_text())["rounds"]
     by_name = dict(series)
@@ -516,9 +580,9 @@ def test_the_page_of_a_real_run(page, real_run):
     # The surface goes through the score at the tuned weight.
     curve = view.surfaces.curves[0]
     at = window.run(
-        "const t = document.getElementById('surface-plot').data.find(t => t.line?.shape === 'hv'"
-        " && t.hoverinfo !== 'skip');"
-        "return t.y[t.x.findLastIndex(x => x <= arguments[0])]",
+        "const m = document.getElementById('surface-plot').spec.panels[0].marks"
+        ".find(m => m.kind === 'steps');"
+        "return m.values[m.ends.findLastIndex(x => x <= arguments[0])]",
         curve.weight,
     )
     assert at == pytest.approx(curve.score, abs=1e-4)

@@ -12,7 +12,6 @@ import pytest
 from tests.helpers.report.views import sample
 from tests.helpers.waiting import PATIENCE
 from tunesmith.errors import TunesmithError, UsageError
-from tunesmith.report import standalone
 from tunesmith.report.page.serve import Follower, Making, Server, state_of
 
 
@@ -52,8 +51,7 @@ def maker():
 
 
 @pytest.fixture
-def server(run, maker, monkeypatch):
-    monkeypatch.setattr(standalone, "packed_plotly", lambda: "")
+def server(run, maker):
     follower = Follower(run, maker.making)
     with Server(follower) as made:
         thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.02})

@@ -26,7 +26,7 @@ from tunesmith.report.surface.along import along_feature
 from tunesmith.report.surface.curves import Span, curves_along, not_finite, scores_along
 from tunesmith.report.surface.panels import whole_window
 from tunesmith.report.surface.surface import Line, label_of
-from tunesmith.search.plane.search import PlaneFound, Slice, search_slice
+from tunesmith.search.plane.search import PlaneResult, Slice, search_slice
 from tunesmith.tasks.lists import TuningSet
 
 SCHEMA = "tunesmith.map/1"
@@ -247,7 +247,7 @@ def _mark(hypotheses: ListHypotheses, weights: Floats, axes: tuple[int, int]) ->
 
 def _best(
     hypotheses: ListHypotheses, current: Floats, axes: tuple[int, int], limit: float | None
-) -> tuple[PlaneFound, Mark | None]:
+) -> tuple[PlaneResult, Mark | None]:
     """Search the plane; nothing that is found is worse than the current weights."""
     until = np.inf if limit is None else working_seconds() + limit
     spread = hypotheses.spread()

@@ -24,8 +24,7 @@ from tunesmith.report.page.weight_table import weights_of
 from tunesmith.report.page.words import metric_name
 from tunesmith.tuners.fitting.verdict import Verdict
 
-#: Bytes of JSON that a page may hold beside its script, which takes 5 MB of the 10 MB that a page
-#: may have.
+#: Bytes of JSON that a page may hold.
 MOST_BYTES = 4_500_000
 #: Parts of the work, as the progress bar shows them.
 PARTS = 5

@@ -9,7 +9,7 @@ from typing import BinaryIO, TypeVar
 
 from tunesmith.errors import UsageError
 from tunesmith.io.streams import writing
-from tunesmith.report.drawing import require_matplotlib, require_plotly
+from tunesmith.report.drawing import require_matplotlib
 from tunesmith.report.map.map import MetricMap
 from tunesmith.report.surface import html as surface_html
 from tunesmith.report.surface import static as surface_static
@@ -27,9 +27,7 @@ def kind_of(path: str | os.PathLike[str]) -> str:
     if kind not in ENDINGS:
         known = ", ".join(f".{ending}" for ending in ENDINGS)
         raise UsageError(f"{os.fspath(path)}: the ending is none of {known}; name one of these")
-    if kind == "html":
-        require_plotly()
-    elif kind in PICTURES:
+    if kind in PICTURES:
         require_matplotlib()
     return kind
 

@@ -36,9 +36,8 @@ function show(next) {
     if (before[id] !== key || !place) rebuild(id, make, place);
     before[id] = key;
   });
-  contents();
-  document.getElementById("foot").replaceChildren(`Made by tunesmith ${visible(view.version)}. Everything on this page is in this file.`);
-  tidy();
+  contents(SECTIONS.filter(([id]) => document.getElementById(id)));
+  foot(view.version);
 }
 
 // Put a section in its place, instead of what is there.
@@ -46,9 +45,8 @@ function rebuild(id, make, place) {
   const made = make(view);
   const old = document.getElementById(id);
   if (old && made) {
-    const drawn = [...old.querySelectorAll(".chart")].map((one) => one.drawn);
     old.replaceWith(made);
-    made.querySelectorAll(".chart").forEach((one, k) => drawn[k] && draw(one));
+    made.querySelectorAll(".chart").forEach(draw);
   }
   else if (old) old.remove();
   else if (made) {
@@ -65,32 +63,7 @@ function choose(some, id) {
   const place = SECTIONS.findIndex(([name]) => name === id);
   rebuild(id, SECTIONS[place][2], place);
   if (focused >= 0) focusable()[focused]?.focus({ preventScroll: true });
-  tidy();
 }
-
-function contents() {
-  const links = SECTIONS.filter(([id]) => document.getElementById(id)).map(([id, name]) => el("a", { href: `#${id}` }, name));
-  const toggle = el("button", { type: "button", id: "theme", "aria-label": "Light or dark colours", click: turn }, isDark() ? "Light" : "Dark");
-  const nav = document.getElementById("contents");
-  if (nav.children.length === links.length + 2) return;
-  nav.replaceChildren(el("span", { class: "name" }, "tunesmith"), ...links, toggle);
-}
-
-const isDark = () => (document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
-
-function turn() {
-  document.documentElement.dataset.theme = isDark() ? "light" : "dark";
-  document.getElementById("theme").textContent = isDark() ? "Light" : "Dark";
-  redraw();
-}
-
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-matchMedia("(max-width: 599px)").addEventListener("change", redraw);
-addEventListener("beforeprint", () => { for (const one of charts) if (!one.drawn) draw(one); });
-unpackPlotly().then(
-  () => { for (const one of charts) { shownCharts.unobserve(one); shownCharts.observe(one); } },
-  () => { for (const one of charts) one.textContent = "This browser is too old to draw charts."; },
-);
 
 function state(word, cls) {
   const badge = document.getElementById("state");

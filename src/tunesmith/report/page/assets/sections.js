@@ -41,22 +41,9 @@ function gains(main, verdict, s) {
     return { ...one, gain: one.after - one.before, low: ends[0], high: ends[1] };
   });
   if (rows.length < 2) return null;
-  const ends = rows.flatMap((r) => [r.gain, r.low ?? 0, r.high ?? 0, 0]);
-  const [least, most] = [Math.min(...ends), Math.max(...ends)];
-  const at = (x) => (100 * (x - least)) / (most - least || 1);
-  const track = (r) => {
-    const [from, to] = [Math.min(at(0), at(r.gain)), Math.max(at(0), at(r.gain))];
-    const bar = el("div", { class: `bar ${r.which}` });
-    Object.assign(bar.style, { left: `${from}%`, width: `${to - from}%` });
-    const zero = el("div", { class: "zero" });
-    zero.style.left = `${at(0)}%`;
-    const range = r.low == null ? null : el("div", { class: "range" });
-    if (range) Object.assign(range.style, { left: `${at(r.low)}%`, width: `${at(r.high) - at(r.low)}%` });
-    return el("div", { class: "track", "aria-hidden": "true" }, bar, range, zero);
-  };
   return el("div", { id: "gains" },
     el("h2", { class: "small" }, `Change of ${short(called(s))} from the start`),
-    el("div", { class: "shares gains" }, rows.flatMap((r) => [el("div", {}, SETS[r.which]), el("div", { class: "n" }, change(r.gain, r.after)), track(r)])),
+    intervalBars(rows.map((r) => ({ name: SETS[r.which], value: r.gain, shown: change(r.gain, r.after), low: r.low, high: r.high, look: r.which }))),
     rows.some((r) => r.low != null) ? el("p", { class: "quiet" }, `The line on the bar is the 95 % interval: ${rows.filter((r) => r.low != null).map((r) => `${SETS[r.which]} ${change(r.low, r.after)} to ${change(r.high, r.after)}`).join("; ")}.`) : null);
 }
 
@@ -114,12 +101,7 @@ function rounds(view) {
       table(`Scores by ${r.unit}`, columns, r.names, { short: r.names.length > 12, chosen: (_, k) => k === r.chosen })));
 }
 
-function chosenRow(r, word) {
-  if (r.chosen == null) return {};
-  const { line, annotation } = upright(r.chosen, word);
-  const isLate = r.chosen > 0.7 * (r.names.length - 1); // the word would leave the chart
-  return { shapes: [line], annotations: [{ ...annotation, xanchor: isLate ? "right" : "left" }] };
-}
+const chosenRow = (r, word) => (r.chosen == null ? {} : { rules: [upright(r.chosen, word)] });
 
 // Independent runs, of which this is one.
 function replicates(view) {
@@ -144,17 +126,16 @@ function replicates(view) {
 function lengths(view) {
   const r = view.rounds;
   if (!r || !Object.values(r.length_ratios).some((values) => values.filter((x) => x != null).length > 1)) return null;
-  const one = () => ({ type: "line", xref: "paper", x0: 0, x1: 1, y0: 1, y1: 1, line: { color: colour("ink"), width: 1.5, dash: "dot" } });
   return section("lengths", `Length by ${r.unit}`,
     "Words of the output for each word of the references. At 1, the dotted line, both are equally long." + (/bleu/i.test(view.summary.metric) ? " Below it BLEU has its brevity penalty." : ""),
-    chart(`Length ratio by ${r.unit}.`, () => lines(r.names, r.length_ratios, "length ratio", { unit: r.unit, apart: !r.is_ordered, shapes: [one()] })));
+    chart(`Length ratio by ${r.unit}.`, () => lines(r.names, r.length_ratios, "length ratio", { unit: r.unit, apart: !r.is_ordered, rules: [level(1, "var(--ink)", "dot")] })));
 }
 
 function pairs(view) {
   if (!view.pairs.length) return null;
   const names = view.pairs.map((one) => one.name);
   const of = (key) => ({ positives: view.pairs.map((p) => p.positive[key] ?? null), negatives: view.pairs.map((p) => p.negative[key] ?? null) });
-  const style = (name) => ({ line: { color: colour(name === "positives" ? "tune" : name === "negatives" ? "dev" : "promised"), width: 2.5, dash: name === "references" ? "dot" : "solid" } });
+  const style = (name) => ({ color: `var(--${name === "positives" ? "tune" : name === "negatives" ? "dev" : "promised"})`, dash: name === "references" ? "dot" : "solid" });
   const drawn = ["length", "score"].filter((key) => view.pairs.some((p) => p.positive[key] != null)).map((key) => {
     const series = of(key);
     if (key === "length" && view.pairs.some((p) => p.reference_length != null)) series.references = view.pairs.map((p) => p.reference_length);
@@ -206,12 +187,12 @@ function nearby(found) {
   if (!found.curve) return el("p", { class: "said" }, words);
   const points = [{ degrees: 0, bound: c.best }, ...found.curve];
   // Between two angles the bound of the greater one holds.
-  const build = () => ({
-    data: [{ type: "scatter", mode: "lines+markers", x: points.map((p) => p.degrees), y: points.map((p) => p.bound),
-      line: { shape: "vh", color: colour("tune"), width: 2.5 }, marker: { size: 7 }, hovertemplate: "%{x} degrees: %{y:.5~g}<extra></extra>" }],
-    layout: { showlegend: false, xaxis: { title: { text: "degrees" }, rangemode: "tozero" }, yaxis: { title: { text: label(found.metric) } },
-      shapes: [{ type: "line", xref: "paper", x0: 0, x1: 1, y0: c.best, y1: c.best, line: { color: colour("quiet"), width: 1.5, dash: "dash" } }] },
-  });
+  const stairs = points.flatMap((p, k) => (k ? [{ ...p, degrees: points[k - 1].degrees }, p] : [p]));
+  const at = (list) => ({ x: list.map((p) => p.degrees), y: list.map((p) => p.bound), color: "var(--tune)" });
+  const build = () => ({ panels: [{
+    x: { title: "degrees" }, y: { title: visible(found.metric) },
+    marks: [{ kind: "line", points: false, ...at(stairs) }, { kind: "points", ...at(points), words: points.map((p) => `${number(p.degrees, 4)} degrees: ${number(p.bound, 5)}`) }, level(c.best, "var(--quiet)", "dash")],
+  }] });
   return [el("p", { class: "said" }, words), el("div", { class: "charts" }, chart("The bound on what weights within an angle of these reach", build)),
     table("Bounds by angle", [["degrees", (p) => number(p.degrees, 4), true], ["bound", (p) => number(p.bound, 6), true], ["gap", (p) => number(p.gap, 4), true]], found.curve)];
 }

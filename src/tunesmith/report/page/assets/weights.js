@@ -10,19 +10,13 @@ function weights(view) {
   const scaled = spreads && choices.bars !== "weight";
   const rows = w.rows.slice(0, MOST_BARS);
   const value = (row, which) => row[which] * (scaled ? row.spread ?? 0 : 1);
-  const bars = () => ({
-    data: ["tuned", "start"].map((which) => ({
-      type: "bar", orientation: "h", name: which, x: rows.map((row) => value(row, which)).reverse(),
-      y: rows.map((_, k) => k), marker: { color: colour(which === "start" ? "promised" : "tune") },
-      text: rows.map((row) => label(row.feature)).reverse(), textposition: "none", hovertemplate: `%{text}: %{x:.5~g}<extra>${which}</extra>`,
-    })),
-    layout: {
-      barmode: "group", bargap: 0.35, margin: { t: 20, r: 16, b: 48, l: 20 }, legend: { ...legend(), traceorder: "reversed" },
-      xaxis: { title: { text: scaled ? "weight × spread" : "weight" } },
-      yaxis: { tickvals: rows.map((_, k) => k), ticktext: rows.map((row) => label(row.feature, 22)).reverse() },
-    },
-  });
-  const drawn = chart(`Weights before and after: ${rows.slice(0, 5).map((row) => `${within(row.feature)} from ${number(row.start)} to ${number(row.tuned)}`).join("; ")}.`, bars, rows.length > 9);
+  const bar = (which, place, color) => ({ kind: "bars", name: which, place, of: 2, color, values: rows.map((row) => value(row, which)), words: rows.map((row) => row.feature) });
+  const bars = () => ({ height: 70 + 26 * Math.max(4, rows.length), panels: [{
+    x: { title: scaled ? "weight × spread" : "weight" },
+    y: { range: [rows.length - 0.5, -0.5], ticks: rows.map((row, k) => [k, short(row.feature, isNarrow() ? 20 : 26)]) },
+    marks: [bar("start", 0, "var(--promised)"), bar("tuned", 1, "var(--tune)")],
+  }] });
+  const drawn = chart(`Weights before and after: ${rows.slice(0, 5).map((row) => `${within(row.feature)} from ${number(row.start)} to ${number(row.tuned)}`).join("; ")}.`, bars);
   return section("weights", "Weights",
     spreads ? "A weight counts as much as its feature varies among the candidates of a sentence: weight times spread is how much it says." : "The weights before and after.",
     spreads && el("div", { class: "controls" }, buttons("Bars show", [["spread", "weight × spread"], ["weight", "weight"]], scaled ? "spread" : "weight", (v) => choose({ bars: v }, "weights"))),
@@ -37,7 +31,7 @@ function weightLines(w) {
   const unit = w.unit || "round";
   return chart(`The first ${rows.length} weights by ${unit}, scaled alike.`, () => lines(w.rounds, series, "weight", {
     unit, apart: unit === "run", called: (name) => name,
-    style: (name) => { const k = rows.findIndex((row) => row.feature === name); return { line: { color: WHEEL[k % WHEEL.length], width: 2 }, marker: { size: 7, color: WHEEL[k % WHEEL.length] } }; },
+    style: (name) => { const k = rows.findIndex((row) => row.feature === name); return { color: WHEEL[k % WHEEL.length] }; },
   }), true);
 }
 
@@ -60,13 +54,12 @@ function surface(view) {
   const take = (feature) => choose({ feature }, "surface");
   const drawn = chart(`${called(view.summary)} along the weight of ${within(curve.feature)}. ${plateauWords(curve, called(view.summary))}`, () => surfacePlot(curve, view.summary), true);
   drawn.id = "surface-plot";
-  const zoom = (range) => Plotly.relayout(drawn, { "xaxis.range": [...range], "yaxis.autorange": true });
   return section("surface", "Error surface",
     `The exact ${called(view.summary)} on ${SETS[s.which] || s.which} if one weight alone changes. The wider the plateau around a weight, the less it matters that it is a little off. Drag to zoom, double-click to go back.`,
     s.note && el("p", { class: "quiet" }, said(s.note)),
     el("div", { class: "controls" }, chooser("Feature", s.curves.map((one) => one.feature), curve.feature, take, (name) => short(name, 60)),
-      el("div", { class: "together" }, el("button", { type: "button", click: () => zoom(curve.window) }, "Whole line"),
-        el("button", { type: "button", click: () => zoom(curve.close) }, "Around the weight"))),
+      el("div", { class: "together" }, el("button", { type: "button", click: () => zoomTo(drawn, null) }, "Whole line"),
+        el("button", { type: "button", click: () => zoomTo(drawn, curve.close) }, "Around the weight"))),
     el("p", { class: "said", id: "plateau-words" }, plateauWords(curve, called(view.summary))), drawn,
     el("h3", {}, "How fragile is each weight?"),
     table("Widths of plateaus, the narrowest first", [
@@ -96,41 +89,20 @@ function plateauWords(c, metric) {
   return `The weight of ${within(c.feature)} is ${number(c.weight)}. It may ${falls} or ${rises} before ${metric} changes. ${best}`;
 }
 
-// Two points of each step, so that the pointer shows the step that it is on.
-function steps(ends, values) {
-  const x = [], y = [], custom = [];
-  for (let k = 0; k < values.length; k++) {
-    const [a, b] = [ends[k], ends[k + 1]];
-    x.push(a, k + 1 < values.length ? b - 0.02 * (b - a) : b);
-    y.push(values[k], values[k]);
-    custom.push([a, b], [a, b]);
-  }
-  return { type: "scatter", mode: "lines", x, y, customdata: custom, line: { shape: "hv", color: colour("tune"), width: 2 } };
-}
-
 function surfacePlot(c, summary) {
-  const where = "<br>from %{customdata[0]:.8~g} to %{customdata[1]:.8~g}<extra></extra>";
-  const data = [];
-  if (c.band) {
-    const low = steps(c.band.ends, c.band.low), high = steps(c.band.ends, c.band.high);
-    high.customdata = high.customdata.map((one, k) => [...one, low.y[k]]);
-    data.push({ ...low, hoverinfo: "skip", showlegend: false }, { ...high, fill: "tonexty", name: "lowest to highest", hovertemplate: `%{customdata[2]:.4f} to %{y:.4f}${where}` });
-  }
-  const ends = c.band ? [c.close[0], ...c.close_edges, c.close[1]] : [c.window[0], ...c.edges, c.window[1]];
-  const values = c.band ? c.close_scores : c.scores;
-  if (values.length) data.push({ ...steps(ends, values), name: label(called(summary)), hovertemplate: `%{y:.4f}${where}` });
+  const name = called(summary), color = "var(--tune)";
   const inside = (x, instead) => Math.min(Math.max(x ?? instead, c.window[0]), c.window[1]);
-  const [low, high] = [inside(c.plateau[0], -Infinity), inside(c.plateau[1], Infinity)];
   const best = (inside(c.best[0], -Infinity) + inside(c.best[1], Infinity)) / 2;
-  data.push({ type: "scatter", mode: "markers", name: "best", x: [best], y: [c.best_score], hovertemplate: "best: %{y:.4f}<extra></extra>",
-    marker: { symbol: "star", size: 15, color: colour("best"), line: { color: colour("ink"), width: 1 } } });
-  const plateau = { type: "rect", x0: low, x1: high, y0: 0, y1: 1, yref: "paper", fillcolor: colour("plateau"), opacity: 0.35, line: { width: 0 }, layer: "below" };
-  const { line, annotation } = upright(c.weight, "tuned weight");
-  return { data, layout: {
-    xaxis: { title: { text: `weight of ${label(c.feature)}` }, range: [...c.window], zeroline: false },
-    yaxis: { title: { text: label(`${called(summary)} (${summary.higher_is_better ? "higher" : "lower"} is better)`) } },
-    shapes: [plateau, line], annotations: [annotation],
-  } };
+  const all = { kind: "steps", name, color, ends: [c.window[0], ...c.edges, c.window[1]], values: c.scores };
+  const close = { kind: "steps", name, color, ends: [c.close[0], ...c.close_edges, c.close[1]], values: c.close_scores };
+  const shown = c.band ? [{ kind: "band", name: "lowest to highest", color: "var(--band)", ...c.band }, ...(c.close_scores.length ? [close] : [])] : [all];
+  return { zoom: true, panels: [{
+    x: { title: `weight of ${visible(c.feature)}`, range: c.window },
+    y: { title: `${name} (${summary.higher_is_better ? "higher" : "lower"} is better)` },
+    marks: [{ kind: "area", name: "plateau", from: inside(c.plateau[0], -Infinity), to: inside(c.plateau[1], Infinity), color: "var(--plateau)" },
+      ...shown, upright(c.weight, "tuned weight"),
+      { kind: "points", name: "best", symbol: "star", size: 9, x: [best], y: [c.best_score], color: "var(--best)", outline: "var(--ink)", words: [`best: ${c.best_score.toFixed(4)}`] }],
+  }] };
 }
 
 function map(view) {
@@ -175,18 +147,14 @@ function pixels(one) {
 }
 
 function mapPlot(found, summary) {
-  const middle = ([low, high], count) => Array.from({ length: count }, (_, k) => low + ((k + 0.5) * (high - low)) / count);
-  const mark = (name, [x, y, value], marker) => ({ type: "scatter", mode: "markers", name, x: [x], y: [y], marker, hovertemplate: `${name}<br>(%{x:.5~g}, %{y:.5~g})<br>${score(value)}<extra></extra>` });
-  return {
-    data: [
-      { type: "heatmap", x: middle(found.x_range, found.columns), y: middle(found.y_range, found.rows), z: found.pixelsOf(), zmin: found.low, zmax: found.high,
-        colorscale: "Viridis", reversescale: !summary.higher_is_better, colorbar: { thickness: 14, outlinewidth: 0 }, hovertemplate: "(%{x:.5~g}, %{y:.5~g})<br>%{z:.4f}<extra></extra>" },
-      mark("best pixel", found.best, { symbol: "star", size: 16, color: "#d55e00", line: { color: "#ffffff", width: 1.5 } }),
-      mark("tuned weights", found.current, { symbol: "circle", size: 13, color: "#ffffff", line: { color: "#000000", width: 2.5 } }),
+  const mark = (name, [x, y, value], style) => ({ kind: "points", name, x: [x], y: [y], words: [`${name}: ${score(value)}\n(${significant(x)}, ${significant(y)})`], ...style });
+  return { zoom: true, panels: [{
+    x: { title: `weight of ${visible(found.x)}`, range: found.x_range },
+    y: { title: `weight of ${visible(found.y)}`, range: found.y_range },
+    marks: [
+      { kind: "pixels", x: found.x_range, y: found.y_range, values: found.pixelsOf(), low: found.low, high: found.high, reversed: !summary.higher_is_better },
+      mark("best pixel", found.best, { symbol: "star", size: 11, color: "#d55e00", outline: "#ffffff", outlineWidth: 1.5 }),
+      mark("tuned weights", found.current, { size: 6, color: "#ffffff", outline: "#000000", outlineWidth: 2.5 }),
     ],
-    layout: {
-      xaxis: { title: { text: `weight of ${label(found.x)}` }, range: [...found.x_range], showgrid: false, zeroline: false },
-      yaxis: { title: { text: `weight of ${label(found.y)}` }, range: [...found.y_range], showgrid: false, zeroline: false },
-    },
-  };
+  }] };
 }
