@@ -6,6 +6,7 @@ import pickle
 import re
 
 import jiwer
+import num2words
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -20,6 +21,7 @@ from tunesmith.metrics.base import METRICS
 from tunesmith.metrics.scored_forests import ForestOptions
 from tunesmith.metrics.spec import spec_of
 from tunesmith.metrics.wer import CER, WER
+from tunesmith.metrics.wer.numerals import has_decimal_comma
 from tunesmith.tasks.forests import ForestTuning
 from tunesmith.tasks.lists import TuningSet
 
@@ -157,6 +159,7 @@ tokens = st.one_of(
     st.sampled_from(WORDS),
     st.integers(0, 10**18).map(str),
     st.from_regex(r"\$?[0-9]{1,3}(,[0-9]{3}){0,2}(\.[0-9]{1,2})?(st|th|%)?", fullmatch=True),
+    st.from_regex(r"[0-9]{1,3}(\.[0-9]{3}){0,2}(,[0-9]{1,2})?", fullmatch=True),
     st.text("aB'’.,-1ΣÉ", min_size=1, max_size=5),
 )
 
@@ -183,10 +186,40 @@ def test_a_text_is_its_words_one_after_the_other(words, options):
          "four five six"),
         ("1,2", "one , two"),
         ("90s", "ninety s"),
+        ("2nds", "two nds"),
     ],
 )  # fmt: skip
 def test_numbers_are_written_out(text, expected):
     assert WER(numbers="en").units_of(text) == expected.split()
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("de", "1.000", "eintausend"),
+        ("de", "3,5", "drei Komma fünf"),
+        ("de", "1.234,5 €", "eintausendzweihundertvierunddreißig Komma fünf €"),
+        ("de", "12.5.", "zwölf . fünf ."),  # a date
+        ("de", "1,25", "eins Komma zwei fünf"),
+        ("de", "3stündig", "drei stündig"),
+        ("fr", "3,5", "trois virgule cinq"),
+        ("es_GT", "1,000", "mil"),
+        ("es_CO", "1.000", "mil"),
+        ("pt_BR", "1.000", "mil"),
+        ("ja", "1,000", "千"),
+        ("en_IN", "2.5", "two point five"),
+    ],
+)
+def test_numbers_are_read_as_the_language_writes_them(language, text, expected):
+    assert WER(numbers=language).units_of(text) == expected.split()
+
+
+def test_decimals_stand_behind_what_cldr_says():
+    numbers = pytest.importorskip("babel.numbers")
+    others = {"cz": "cs", "jp": "ja", "kz": "kk", "tet": "pt"}
+    for language in num2words.CONVERTER_CLASSES:
+        symbol = numbers.get_decimal_symbol(others.get(language, language))
+        assert symbol == ("," if has_decimal_comma(language) else "."), language
 
 
 def test_contractions_of_any_case():

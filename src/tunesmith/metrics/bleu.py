@@ -55,7 +55,7 @@ class BLEU(Metric):
 
     order: int = option(4, "longest n-gram", least=1, most=LONGEST)
     smoothing: Literal["none", "floor", "add-k", "exp"] = option(
-        "exp", "what stands for an order without a match, as in sacrebleu"
+        "exp", "smoothing of an order without a match, as in sacrebleu"
     )
     smoothing_value: float = option(-1.0, "for floor and add-k; -1 is sacrebleu's default")
     reference_length: Literal["closest", "shortest", "average"] = option(
@@ -65,7 +65,7 @@ class BLEU(Metric):
     lowercase: bool = option(False, "ignore case")
     reference_length_scale: float = option(
         1.0,
-        "what the reference length is multiplied by in the brevity penalty",
+        "factor on the reference length in the brevity penalty",
         above=0,
         below=np.inf,
     )

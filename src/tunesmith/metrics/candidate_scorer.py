@@ -147,7 +147,7 @@ class SentenceObjective(Objective):
         "add-one", "what is added to matches and totals; lin-och is add-one without unigrams"
     )
     alpha: float = option(1.0, "what add-alpha adds")
-    grounded: bool = option(False, "subtract the precision that no match at all would have")
+    grounded: bool = option(False, "subtract the precision of a text without any match")
     brevity: Literal["standard", "smoothed", "none"] = option(
         "standard", "the brevity penalty; smoothed: the reference has one word more"
     )
@@ -393,8 +393,8 @@ def unit_of(tuning: ScoredCandidates, values: Floats, way: Way) -> float:
     if tuning.metric.scale == 100.0 and (way == "pairs" or lengths is not None):
         return 1.0 if way == "pairs" or lengths is None else float(lengths.references.mean())
     deviation = _deviation_within(values, tuning)
-    wanted = USUAL_DEVIATION if way == "pairs" else 1.0
-    return wanted / deviation if deviation > 0 and math.isfinite(deviation) else 1.0
+    target = USUAL_DEVIATION if way == "pairs" else 1.0
+    return target / deviation if deviation > 0 and math.isfinite(deviation) else 1.0
 
 
 def _deviation_within(values: Floats, tuning: ScoredCandidates) -> float:

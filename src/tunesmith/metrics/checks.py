@@ -27,10 +27,10 @@ def statistics_of(metric: Metric, candidates: CandidateSet) -> Stats:
 def checked(metric: Metric, stats: Any, candidates: CandidateSet) -> Stats:
     """Return statistics [N, K] that can be added up; raise an error if they cannot."""
     result: Stats = np.asarray(stats)
-    wanted = (len(candidates), len(metric.stat_names))
-    if result.shape != wanted or not wanted[1]:
+    expected = (len(candidates), len(metric.stat_names))
+    if result.shape != expected or not expected[1]:
         raise TunesmithError(
-            f"{metric.name} has {wanted[1]} statistics for each of {wanted[0]} candidates; "
+            f"{metric.name} has {expected[1]} statistics for each of {expected[0]} candidates; "
             f"the array given is {result.shape}"
         )
     if result.dtype.kind not in "biuf":

@@ -135,8 +135,8 @@ class ClassMetric(Metric):
 
     @property
     def stat_names(self) -> tuple[str, ...]:
-        """Counts of rows: right ones, those that were given a class, those that have it."""
-        hits, given, true = (
+        """Counts of rows: right ones, those predicted as a class, those that have it."""
+        hits, predicted, true = (
             tuple(f"{kind}:{label}" for label in self.labels) for kind in ("hits", "given", "true")
         )
         return {
@@ -144,9 +144,9 @@ class ClassMetric(Metric):
             "balanced-accuracy": (*hits, *true),
             "f": ("hits", "given", "true"),
             "micro-f": ("hits", "given", "true"),
-            "macro-f": (*hits, *given, *true),
-            "mcc": ("hits", *given, *true),
-            "kappa": ("error", *given, *true),
+            "macro-f": (*hits, *predicted, *true),
+            "mcc": ("hits", *predicted, *true),
+            "kappa": ("error", *predicted, *true),
         }[self.measure]
 
     def stats(self, hypothesis: str, references: Sequence[str]) -> Stats:
@@ -196,7 +196,7 @@ class ClassMetric(Metric):
         return UnknownNameError("class", text, self.labels)
 
     def counts(self, given: Ints, true: Ints) -> Stats:
-        """Return the statistics [N, K] of rows that are given one class and have another."""
+        """Return the statistics [N, K] of rows of a predicted and of a true class."""
         every = np.arange(len(self.labels))
         hits = given == true
         of_given, of_true = (places[:, None] == every for places in (given, true))
@@ -232,25 +232,27 @@ class ClassMetric(Metric):
             return _share(_share(hits, true).sum(axis=-1), (true > 0.0).sum(axis=-1))
         if self.measure in {"f", "micro-f"}:
             return self._f(*np.moveaxis(values, -1, 0))
-        given, true = values[..., -2 * count : -count], values[..., -count:]
+        predicted, true = values[..., -2 * count : -count], values[..., -count:]
         if self.measure == "macro-f":
-            known = (given + true > 0.0).sum(axis=-1)
-            return _share(self._f(values[..., :count], given, true).sum(axis=-1), known)
+            known = (predicted + true > 0.0).sum(axis=-1)
+            return _share(self._f(values[..., :count], predicted, true).sum(axis=-1), known)
         rows = true.sum(axis=-1)
         if self.measure == "mcc":  # Gorodkin 2004, of several classes
-            above = values[..., 0] * rows - (given * true).sum(axis=-1)
-            spreads = [rows**2 - (counts**2).sum(axis=-1) for counts in (given, true)]
+            above = values[..., 0] * rows - (predicted * true).sum(axis=-1)
+            spreads = [rows**2 - (counts**2).sum(axis=-1) for counts in (predicted, true)]
             return _share(above, np.sqrt(spreads[0] * spreads[1]))
-        expected = np.einsum("...i,ij,...j->...", given, self._errors().astype(np.float64), true)
+        expected = np.einsum(
+            "...i,ij,...j->...", predicted, self._errors().astype(np.float64), true
+        )
         defined = expected > 0.0
         return np.asarray(
             np.where(defined, 1.0 - _share(values[..., 0] * rows, expected), 0.0), np.float64
         )
 
-    def _f(self, hits: Floats, given: Floats, true: Floats) -> Floats:
-        """Return (1 + β²) · hits / (given + β² · true)."""
+    def _f(self, hits: Floats, predicted: Floats, true: Floats) -> Floats:
+        """Return (1 + β²) · hits / (predicted + β² · true)."""
         square = self.beta**2
-        return _share((1.0 + square) * hits, given + square * true)
+        return _share((1.0 + square) * hits, predicted + square * true)
 
     def signature(self) -> str:
         """Return what has to be known to compute the same score again."""

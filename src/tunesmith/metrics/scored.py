@@ -15,6 +15,9 @@ from tunesmith.data.candidates import CandidateSet, FileDigest
 from tunesmith.metrics.base import METRICS, Metric
 from tunesmith.metrics.checks import checked, checked_score, statistics_of
 
+#: Sweeps over all groups for an oracle that is not exact, at most.
+MOST_SWEEPS = 50
+
 
 class Scored(ABC):
     """Candidates of any form with a metric; attributes are set once.
@@ -235,21 +238,48 @@ def find_oracle(tuning: ScoredCandidates, worst: bool = False, begin: Ints | Non
     that is best with all other groups as they are, until nothing changes; it begins with
     the first candidates, or with ``begin``.
     """
-    metric, stats, start = tuning.metric, tuning.stats, tuning.candidates.start
-    sign = -1.0 if worst else 1.0
-    groups = range(tuning.candidates.groups)
-    chosen = start[:-1].copy() if begin is None else begin.copy()
+    chosen = tuning.candidates.start[:-1].copy() if begin is None else begin.copy()
     total = tuning.total(chosen)
-    for _ in range(1 if tuning.is_sum else 50):
-        changed = False
-        for g in groups:
-            rows = stats[start[g] : start[g + 1]]
-            gains = sign * metric.gain(rows + (total - stats[chosen[g]]))
-            best = int(np.argmax(gains))
-            if gains[best] > gains[chosen[g] - start[g]]:
-                changed |= bool(chosen[g] != start[g] + best)
-                total = total - stats[chosen[g]] + rows[best]
-                chosen[g] = start[g] + best
+    for _ in range(sweeps_of(tuning.is_sum)):
+        total, changed = improve_choice(tuning, chosen, total, worst)
         if not changed:
             break
     return Oracle(chosen, tuning.score(chosen), tuning.is_sum)
+
+
+def sweeps_of(is_sum: bool) -> int:
+    """Return how often all groups choose again, at most."""
+    return 1 if is_sum else MOST_SWEEPS
+
+
+def improve_choice(
+    tuning: ScoredCandidates, chosen: Ints, total: Stats, worst: bool
+) -> tuple[Stats, bool]:
+    """Let each group in turn choose what is best with all others as they are.
+
+    Parameters
+    ----------
+    chosen : int64[S]
+        A candidate per group; changed in place.
+    total : [K]
+        The sum of their statistics, and of those of groups that are elsewhere.
+
+    Returns
+    -------
+    total : [K]
+        The sum for the new choice.
+    changed
+        Whether it is another one.
+    """
+    metric, stats, start = tuning.metric, tuning.stats, tuning.candidates.start
+    sign = -1.0 if worst else 1.0
+    changed = False
+    for g in range(tuning.candidates.groups):
+        rows = stats[start[g] : start[g + 1]]
+        gains = sign * metric.gain(rows + (total - stats[chosen[g]]))
+        best = int(np.argmax(gains))
+        if gains[best] > gains[chosen[g] - start[g]]:
+            changed |= bool(chosen[g] != start[g] + best)
+            total = total - stats[chosen[g]] + rows[best]
+            chosen[g] = start[g] + best
+    return total, changed

@@ -72,14 +72,14 @@ class SentenceBLEU(Metric):
         "add-one", "what is added to matches and totals; lin-och is add-one without unigrams"
     )
     alpha: float = option(1.0, "what add-alpha adds", above=0, below=math.inf)
-    grounded: bool = option(False, "subtract the precision that no match at all would have")
+    grounded: bool = option(False, "subtract the precision of a text without any match")
     brevity: Literal["standard", "smoothed", "none"] = option(
         "standard", "the brevity penalty; smoothed: the reference has one word more"
     )
     unclipped: bool = option(False, "let the brevity penalty be above 1 for long hypotheses")
     reference_length_scale: float = option(
         1.0,
-        "what the reference length is multiplied by in the brevity penalty",
+        "factor on the reference length in the brevity penalty",
         above=0,
         below=math.inf,
     )

@@ -38,9 +38,7 @@ class CHRF(Metric):
 
     char_order: int = option(6, "longest n-gram of characters", least=0, most=LONGEST)
     word_order: int = option(0, "longest n-gram of words", least=0, most=LONGEST)
-    beta: float = option(
-        2.0, "how many times as much recall weighs as precision", least=0, most=LARGEST_BETA
-    )
+    beta: float = option(2.0, "weight of recall relative to precision", least=0, most=LARGEST_BETA)
     lowercase: bool = option(False, "ignore case")
     whitespace: bool = option(False, "count spaces as characters")
     eps_smoothing: bool = option(

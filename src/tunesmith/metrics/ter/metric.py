@@ -36,7 +36,7 @@ class TER(Metric):
     normalized: bool = option(False, "split off punctuation, resolve XML entities, as Tercom")
     no_punct: bool = option(False, "remove punctuation")
     asian_support: bool = option(
-        False, "normalized and no-punct also see to Chinese and Japanese characters"
+        False, "normalized and no-punct also handle Chinese and Japanese characters"
     )
 
     @property

@@ -57,9 +57,9 @@ def fill_edits(start: Ints, texts: Texts, references: References, stats: Stats) 
     for k in range(int(references.counts.max())):
         # The k-th reference of every group that has that many.
         has = np.repeat(references.counts > k, sizes)
-        which = np.repeat(references.group_start[:-1] + k, sizes)[has]
+        reference = np.repeat(references.group_start[:-1] + k, sizes)[has]
         errors = process.cpdist(
-            [others[r] for r in (which - first).tolist()],
+            [others[r] for r in (reference - first).tolist()],
             hypotheses if has.all() else [hypotheses[i] for i in np.flatnonzero(has).tolist()],
             scorer=Levenshtein.distance,
             dtype=np.int32,
@@ -68,7 +68,7 @@ def fill_edits(start: Ints, texts: Texts, references: References, stats: Stats) 
         rows = np.flatnonzero(has)
         fewer = errors < stats[rows, 0]
         stats[rows[fewer], 0] = errors[fewer]
-        stats[rows[fewer], 1] = lengths[which[fewer]]
+        stats[rows[fewer], 1] = lengths[reference[fewer]]
 
 
 def _as_strings(start: Ints, texts: Texts, references: References) -> tuple[list[Any], list[Any]]:

@@ -28,7 +28,8 @@ from tunesmith.metrics.preparation import (
     text_by_text,
 )
 from tunesmith.metrics.wer.counting import batches, fill_edits, window
-from tunesmith.metrics.wer.normalisation import TextNormalisation, check_language, fillers_of
+from tunesmith.metrics.wer.normalisation import TextNormalisation, fillers_of
+from tunesmith.metrics.wer.numerals import check_language
 from tunesmith.metrics.wer.transform import transform_of
 from tunesmith.registry import option
 
@@ -57,13 +58,14 @@ class ErrorRate(Metric):
     fillers: str = option("", "words that do not count: english, or a list as uh+um", "WORDS")
     transform: TransformOption = option(
         "",
-        "what is done to texts before all that: a transform of jiwer, or a function that takes a "
-        "text and returns one, in a file, which is run",
+        "a transform of jiwer, or a function from text to text, in a file, "
+        "which is run; it is applied first",
         "path/to/file.py:Name",
         convert=lambda flag, given: transform_of(given),
     )
     by_word: bool = option(
-        False, "give the transform each word by itself; lattices can be searched exactly then"
+        False,
+        "apply the transform to each word separately, so that lattices can be searched exactly",
     )
 
     def __post_init__(self) -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
-from tunesmith.errors import MissingExtraError, TunesmithError, UnknownNameError, UsageError
+from tunesmith.errors import TunesmithError, UsageError
+from tunesmith.metrics.wer.numerals import spelled_out
 from tunesmith.metrics.wer.transform import Transform
 
 #: English contractions and what they stand for, in the order in which they are expanded. Those
@@ -29,10 +28,6 @@ CONTRACTIONS = (
 )
 #: Sounds of hesitation in English.
 FILLERS = "ah eh er erm hm hmm huh mhm mm mmm uh uhm um umm"
-#: A number, with commas between thousands or without, and what makes it an English ordinal.
-NUMBER = re.compile(r"((?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?)(st|nd|rd|th)?", re.ASCII | re.I)
-#: Whole numbers of more digits are spelled digit by digit.
-MOST_DIGITS = 15
 
 
 @dataclass(frozen=True)
@@ -49,7 +44,7 @@ class TextNormalisation:
     lowercase
         Ignore case.
     numbers
-        The language in which numerals are written out, by num2words; empty for none.
+        The language in which numerals are read and written out; empty for none.
     contractions
         Expand English contractions.
     no_punct
@@ -105,7 +100,7 @@ class TextNormalisation:
         if self.lowercase:
             text = text.lower()
         if self.numbers:
-            text = NUMBER.sub(functools.partial(_spelled, self.numbers), text)
+            text = spelled_out(text, self.numbers)
         if self.contractions:
             text = _expanded(text)
         if self.no_punct:
@@ -135,12 +130,6 @@ def fillers_of(text: str) -> frozenset[str]:
     if not all(words) or any(len(word.split()) != 1 for word in words):
         raise UsageError(f"fillers is '{text}'; write english, or words as uh+um")
     return frozenset(word.casefold() for word in words)
-
-
-def check_language(language: str) -> None:
-    """Raise an error unless numerals can be written out in a language."""
-    if language:
-        _speller(language)
 
 
 def _text_of(characters: list[str], transform: Transform) -> str:
@@ -174,41 +163,3 @@ def _cased(replacement: str, match: re.Match[str]) -> str:
     if short == short.upper():
         return replacement.upper()
     return replacement[:1].upper() + replacement[1:] if short[0].isupper() else replacement
-
-
-def _spelled(language: str, match: re.Match[str]) -> str:
-    """Return a number in words, as words of their own."""
-    digits, suffix = match[1].replace(",", ""), match[2]
-    is_english = language.split("_", maxsplit=1)[0] == "en"
-    kind = "ordinal" if suffix and is_english and "." not in digits else "cardinal"
-    words = _in_words(language, digits, kind)
-    rest = "" if suffix is None or kind == "ordinal" else suffix
-    return f" {words} {rest} "
-
-
-@functools.lru_cache(maxsize=100_000)
-def _in_words(language: str, digits: str, kind: str) -> str:
-    spell = _speller(language)
-    whole, _, fraction = digits.partition(".")
-    if (whole[0] == "0" and len(whole) > 1) or len(whole) > MOST_DIGITS:
-        return " ".join([_in_words(language, digit, "cardinal") for digit in whole + fraction])
-    try:
-        words = spell(digits if fraction else int(whole), lang=language, to=kind)
-    except (NotImplementedError, OverflowError, ArithmeticError, ValueError):
-        raise TunesmithError(
-            f"num2words cannot write {digits} in '{language}'; leave numbers={language} out"
-        ) from None
-    return words.replace(",", " ").replace("-", " ")
-
-
-@functools.cache
-def _speller(language: str) -> Callable[..., str]:
-    try:
-        import num2words
-    except ImportError:
-        raise MissingExtraError(f"numbers={language}", "speech") from None
-    known: list[Any] = sorted(num2words.CONVERTER_CLASSES)
-    if language not in known:
-        raise UnknownNameError("language of numbers", language, known)
-    spell: Callable[..., str] = num2words.num2words
-    return spell

@@ -63,18 +63,18 @@ class Transform:
         )
 
 
-def transform_of(given: object) -> Transform | str:
+def transform_of(transform: object) -> Transform | str:
     """Return a transform: of a file, or what Python brings; the empty text for none."""
-    if given == "" or isinstance(given, Transform):
-        return given
-    if isinstance(given, str):
-        return _from_file(given)
-    if not callable(given):
-        raise UsageError(f"transform is {given!r}; give a function, or path/to/file.py:Name")
-    name = getattr(given, "__qualname__", type(given).__qualname__)
-    if isinstance(given, type):
+    if transform == "" or isinstance(transform, Transform):
+        return transform
+    if isinstance(transform, str):
+        return _from_file(transform)
+    if not callable(transform):
+        raise UsageError(f"transform is {transform!r}; give a function, or path/to/file.py:Name")
+    name = getattr(transform, "__qualname__", type(transform).__qualname__)
+    if isinstance(transform, type):
         raise UsageError(f"transform is the class {name}; give an object of it, as {name}()")
-    return Transform(name, given, id(given))
+    return Transform(name, transform, id(transform))
 
 
 def _from_file(spec: str) -> Transform:
@@ -82,14 +82,14 @@ def _from_file(spec: str) -> Transform:
     if not IN_FILE.fullmatch(plain):
         raise UsageError(f"transform is '{spec}'; write path/to/file.py:Name")
     path, name = plain.rsplit(":", 1)
-    thing = object_in_file(path, name)
-    if isinstance(thing, type):
+    function = object_in_file(path, name)
+    if isinstance(function, type):
         try:
-            thing = thing()
+            function = function()
         except Exception as error:
             problem = f"{type(error).__name__}: {error}"
             raise UsageError(f"{path}: {name}() is not made, {problem}; give a function") from error
-    if not callable(thing):
+    if not callable(function):
         raise UsageError(f"{path}: {name} is no function; give one that takes a text")
     actual = _digest_of(os.path.abspath(path))
     if digest and digest != actual:
@@ -97,7 +97,7 @@ def _from_file(spec: str) -> Transform:
             f"{path} is not the file of transform '{spec}': its digest begins with {actual}; have "
             "it as it was, or leave the digest out"
         )
-    return Transform(f"{plain}@{actual}", thing)
+    return Transform(f"{plain}@{actual}", function)
 
 
 @functools.cache
