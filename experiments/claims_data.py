@@ -49,7 +49,9 @@ def _of_prior(numbers: Numbers, base: str, what: str, **allowed: float) -> list[
     found = []
     for prior in ("MERT", "PRO", "batch MIRA"):
         if one := _against(numbers, f"v1 towards {prior}", base):
-            text = f"{what}, prior from {prior}, {one['seeds']} seeds"
+            text = (
+                f"{what}, prior from {prior}, {one['seeds']} seeds, {one['sentences']:,} sentences"
+            )
             found.append(Finding(text, one["difference"], one["low"], one["high"], **allowed))
     return found
 
@@ -145,6 +147,10 @@ def _runs(numbers: Numbers, **wanted: Any) -> list[dict[str, Any]]:
     return select(numbers["hope-and-fear"]["quick"], **(usual | wanted))
 
 
+#: η among which Dev chooses for each way of learning, and the seeds of the quick protocol.
+RATES, SEEDS = (0.01, 0.05, 0.3), (1, 2, 3)
+
+
 def asynchronous_wins(numbers: Numbers) -> list[Finding]:
     """Return how far asynchronous MIRA is ahead of mixing."""
     found = []
@@ -158,7 +164,34 @@ def asynchronous_wins(numbers: Numbers) -> list[Finding]:
         ]
         what = f"Dev after 5 epochs, 20 learners, {model}, asynchronous minus mixed, 3 seeds"
         found.append(Finding(what, *paired(*last), **allowed))
+    if chosen := _with_chosen_rates(numbers):
+        last = [[row["dev"][-1] for row in chosen[way]] for way in ("async", "mixing")]
+        what = f"large, η chosen on Dev for each way, {len(last[0])} seeds"
+        found.insert(1, Finding(what, *paired(*last), least=0.5))
     return found
+
+
+def _with_chosen_rates(numbers: Numbers) -> dict[str, list[dict[str, Any]]]:
+    """Return the run of MIRA on the large model whose η is best on Dev, by way and seed.
+
+    The ways are ``serial``, and 20 learners with ``mixing`` or ``async``. There is nothing unless
+    all runs of all seeds are there.
+    """
+    ways = {"serial": {"learners": 1}} | {
+        way: {"learners": 20, "parallel": way} for way in ("mixing", "async")
+    }
+    chosen: dict[str, list[dict[str, Any]]] = {way: [] for way in ways}
+    for seed in SEEDS:
+        best = {}
+        for way, options in ways.items():
+            wanted = {"model": "large", "tuner": "mira", "seed": seed, **options}
+            rows = [row for rate in RATES for row in _runs(numbers, rate=rate, **wanted)]
+            if len(rows) == len(RATES):
+                best[way] = max(rows, key=lambda row: max(row["dev"][1:]))
+        if len(best) == len(ways):
+            for way, row in best.items():
+                chosen[way].append(row)
+    return chosen if len(chosen["serial"]) == len(SEEDS) else {}
 
 
 def more_learners(numbers: Numbers) -> list[Finding]:
@@ -169,7 +202,12 @@ def more_learners(numbers: Numbers) -> list[Finding]:
     ]
     means = [[float(np.mean(r["dev"][1:])) for r in rows] for rows in runs]
     what = "Dev, mean of 5 epochs, 20 asynchronous learners minus one, large, 3 seeds"
-    return [Finding(what, *paired(*means), least=0.0)]
+    found = [Finding(what, *paired(*means), least=0.0)]
+    if chosen := _with_chosen_rates(numbers):
+        means = [[float(np.mean(r["dev"][1:])) for r in chosen[way]] for way in ("async", "serial")]
+        what = f"η chosen on Dev for each, {len(means[0])} seeds"
+        found.append(Finding(what, *paired(*means), least=0.0))
+    return found
 
 
 def order_of_learners(numbers: Numbers) -> list[Finding]:

@@ -151,11 +151,16 @@ def regularized_mert(protocol: str) -> Iterator[Part]:
         yield part(page, protocol, f"real, seed {seed}", command, same, keys, wanted)
     if protocol == "quick":
         rows = rows_of(page, protocol, "priors")
-        labels = (priors.SMALL_MERT, priors.PRO, priors.MIRA, priors.SMALL_PRO)
+        labels = (priors.UNTUNED, priors.SMALL_MERT, priors.PRO, priors.MIRA, priors.SMALL_PRO)
         labels += tuple(f"v1 towards {name}" for name in priors.PRIORS)
-        wanted = [(label, seed) for seed in priors.Protocol().seeds for label in labels]
+        wanted = [
+            (label, seed, fold)
+            for fold in priors.FOLDS
+            for seed in priors.Protocol().seeds
+            for label in labels
+        ]
         command = [file, "--parts", "priors"]
-        yield part(page, protocol, "priors", command, rows, ("label", "seed"), wanted)
+        yield part(page, protocol, "priors", command, rows, ("label", "seed", "fold"), wanted)
 
 
 def lp_mert(protocol: str) -> Iterator[Part]:

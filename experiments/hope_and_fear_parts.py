@@ -33,6 +33,8 @@ class Protocol:
         Further ones, of asynchronous MIRA on the large model.
     restarts
         Of MERT.
+    tried
+        η of MIRA that Dev chooses among, for each way and number of learners, beside 0.01.
     """
 
     sizes: Sizes
@@ -46,6 +48,7 @@ class Protocol:
     numbers: tuple[int, ...]
     more: tuple[int, ...]
     restarts: int = 20
+    tried: tuple[float, ...] = ()
 
 
 PROTOCOLS = {
@@ -60,6 +63,7 @@ PROTOCOLS = {
         learners=4,
         numbers=(4, 20),
         more=(2, 8),
+        tried=(0.05, 0.3),
     ),
     # The paper learns from 3011 sentences.
     "full": Protocol(
@@ -73,6 +77,7 @@ PROTOCOLS = {
         learners=20,
         numbers=(2, 4, 8, 20),
         more=(50,),
+        tried=(0.05, 0.3),
     ),
 }
 
@@ -153,6 +158,13 @@ class Parts:
         numbers = sorted({1, *self.protocol.numbers, *self.protocol.more})
         return [Run("large", "mira", learners=number, parallel="async") for number in numbers]
 
+    def by_way_and_rate(self, seed: int) -> list[list[Run]]:
+        """Return, of the large model, one learner and most learners, each way with every η."""
+        alone = Run("large", "mira", seed=seed)
+        most = max(self.protocol.numbers)
+        ways = [alone, *(replace(alone, learners=most, parallel=way) for way in WAYS)]
+        return [[one, *(replace(one, rate=x) for x in self.protocol.tried)] for one in ways]
+
     def arow(self, way: str = "async", seed: int = 1, **others: float) -> Run:
         """Return AROW on the large model."""
         return self.usual("large", "arow", **{"rate": 1.0, "parallel": way, "seed": seed, **others})
@@ -197,11 +209,22 @@ class Parts:
             "table1": [run for _, some in self.table1() for run in some],
             "seeds": [run for s in seeds for model in MODELS for run in self.by_way(model, s)],
             "ordering": [run for seed in seeds for run in self.ordering(seed)],
+            "rates": [run for s in seeds for some in self.by_way_and_rate(s) for run in some],
         }
         return list(dict.fromkeys(found[part]))
 
 
-PARTS = ("figure2", "figure3", "figure4", "figure5", "figure6", "table1", "seeds", "ordering")
+PARTS = (
+    "figure2",
+    "figure3",
+    "figure4",
+    "figure5",
+    "figure6",
+    "table1",
+    "seeds",
+    "ordering",
+    "rates",
+)
 
 
 def all_runs(protocol: Protocol, parts: Sequence[str]) -> list[Run]:

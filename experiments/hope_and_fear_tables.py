@@ -8,7 +8,7 @@ from typing import Any
 
 from forest_search_tables import deviation, line, table_head
 from hope_and_fear_findings import findings
-from hope_and_fear_known import Known, best_on_dev, label
+from hope_and_fear_known import Known, best_on_dev, label, way
 from hope_and_fear_parts import MODELS, PROTOCOLS, Parts, all_runs
 from hope_and_fear_parts import PARTS as ALL
 from hope_and_fear_runs import Run
@@ -37,6 +37,7 @@ def all_of(rows: Sequence[Row], parts: Parts) -> dict[str, str]:
     found["seeds"] = over_seeds(known, [list(same) for one in by_way for same in one])
     ordered = zip(*(parts.ordering(seed) for seed in seeds), strict=True)
     found["ordering"] = over_seeds(known, [list(same) for same in ordered])
+    found["rates"] = chosen_rates(known, parts)
     found["table1"] = table1(known, parts)
     found["about"] = about(known)
     found["costs"] = costs(known, parts)
@@ -101,6 +102,33 @@ def over_seeds(known: Known, kinds: Sequence[Sequence[Run]]) -> str:
             cells += [_mean(row["test"] for row in found)]
             cells += [deviation([row["test"] for row in found]), str(len(found))]
             lines.append(line([label(runs[0]), *cells]))
+    return "\n".join(lines)
+
+
+def chosen_rates(known: Known, parts: Parts) -> str:
+    """Show MIRA on the large model with every η, and with the one that Dev chooses by seed.
+
+    Only the seeds of which all runs are there take part.
+    """
+    seeds = [parts.by_way_and_rate(seed) for seed in parts.protocol.seeds]
+    seeds = [ways for ways in seeds if all(one in known for some in ways for one in some)]
+    if not seeds:
+        return ""
+    rates = [one.rate for one in seeds[0][0]]
+    tried = ", ".join(f"{x:g}" for x in rates)
+    heads = [f"{len(seeds)} seeds", *(f"η = {x:g}" for x in rates), f"η of {tried} by Dev"]
+    lines = table_head([*heads, "best", "Test", "dev."])
+    if known.about is not None and (begin := known.about.get("start")):
+        untuned = [f"{begin['dev']:.2f}"] * len(rates)
+        lines.append(line(["untuned", *untuned, "", untuned[0], f"{begin['test']:.2f}", ""]))
+    for ways in zip(*seeds, strict=True):
+        curves = [[known[one] for one in some] for some in ways]
+        best = [best_on_dev(rows) for rows in curves]
+        cells = [_mean(rows[k]["dev"][-1] for rows in curves) for k in range(len(rates))]
+        cells += [", ".join(f"{row['rate']:g}" for row in best)]
+        cells += [_mean(max(row["dev"][1:]) for row in best), _mean(row["test"] for row in best)]
+        cells += [deviation([row["test"] for row in best])]
+        lines.append(line([way(ways[0][0]), *cells]))
     return "\n".join(lines)
 
 

@@ -1,6 +1,6 @@
 """All tuners on real lists: BLEU and length ratio on Tune, Dev and Test.
 
-Needs TUNESMITH_SHARED_DATA. Prints tables; with --write it puts them into docs/learning.md.
+Needs TUNESMITH_SHARED_DATA. Prints tables; with --write it puts them into docs/results/tuners.md.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import tunesmith as ts
 from tunesmith.inference.lists.hypotheses import best
 from tunesmith.tuners.base import TUNERS
 
-PAGE = Path(__file__).parent.parent / "docs" / "learning.md"
+PAGE = Path(__file__).parent.parent / "docs" / "results" / "tuners.md"
 #: Dev is the test set of m30k up to this sentence, Test the rest.
 HALF = 500
 #: What is run, in the order of the tables.

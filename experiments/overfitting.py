@@ -1,4 +1,4 @@
-"""How much of MERT's gain arrives on new sentences: the tables of docs/mert.md.
+"""How much of MERT's gain arrives on new sentences: the tables of docs/results/mert.md.
 
 python experiments/overfitting.py            # the bundled lists
 python experiments/overfitting.py --larger   # 1000 sentences; needs TUNESMITH_SHARED_DATA
