@@ -29,10 +29,10 @@ START = f"--start {BUNDLED}/weights.initial"
 COMMANDS = {
     "--help": "--help",
     "evaluate": f"evaluate {LISTS} --weights {BUNDLED}/weights.initial",
-    "tune (mert)": f"tune {LISTS} {START} --restarts 2",
+    "tune (mert)": f"tune {LISTS} {START} --tuner mert --restarts 2",
     "tune (pro)": f"tune {LISTS} {START} --tuner pro",
     "tune (mira)": f"tune {LISTS} {START} --tuner mira",
-    "tune --forests (mert)": f"tune --forests {FORESTS}/tune.jsonl.gz "
+    "tune --forests (mert)": f"tune --tuner mert --forests {FORESTS}/tune.jsonl.gz "
     f"--references {FORESTS}/tune.ref --start {FORESTS}/weights",
     "decode": "decode --model model --input small.source --nbest 5 --to cdec",
 }

@@ -18,7 +18,7 @@ from common import arguments, interleaved, parse
 from tunesmith.data.candidates import pack_texts
 from tunesmith.inference.lists.hypotheses import ListHypotheses, best
 from tunesmith.parallel.local import map_pieces
-from tunesmith.search.plane.search import PlaneFound, Slice, search_slice
+from tunesmith.search.plane.search import PlaneResult, Slice, search_slice
 
 
 def main() -> None:
@@ -57,7 +57,7 @@ def compare(
     tuning = part(whole, sentences, options.candidates)
     size = 5 if silent else options.grid
     scores: dict[str, float] = {}
-    found: list[PlaneFound] = []
+    found: list[PlaneResult] = []
 
     def exact() -> None:
         hypotheses = ListHypotheses(tuning)

@@ -30,7 +30,7 @@ def to_size_of(other: Floats, vector: Floats) -> float:
     Only the direction of weights counts for choices, but decoders prune by the size of scores.
     Times a power of two no digit changes.
     """
-    wanted, now = (float(np.sqrt(inner(one, one))) for one in (other, vector))
-    if not (0.0 < wanted < np.inf and 0.0 < now < np.inf):  # squares of huge values overflow
+    target, now = (float(np.sqrt(inner(each, each))) for each in (other, vector))
+    if not (0.0 < target < np.inf and 0.0 < now < np.inf):  # squares of huge values overflow
         return 1.0
-    return 2.0 ** int(np.rint(np.log2(wanted / now)))
+    return 2.0 ** int(np.rint(np.log2(target / now)))

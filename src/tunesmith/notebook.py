@@ -66,8 +66,8 @@ class NotebookBars:
         """Take what :func:`tunesmith.progress.progress` tells."""
         with self._lock:
             now = time.monotonic()
-            begun = self._steps[step][3] if step in self._steps else now
-            self._steps[step] = done, total, remark, begun
+            step_start = self._steps[step][3] if step in self._steps else now
+            self._steps[step] = done, total, remark, step_start
             if now - self._start >= QUICK and now - self._drawn >= PAUSE:
                 self._drawn = now
                 self._show(self.markup(now))
@@ -81,12 +81,12 @@ class NotebookBars:
     def markup(self, now: float) -> str:
         """Return the bars as HTML."""
         rows = []
-        for step, (done, total, remark, begun) in self._steps.items():
+        for step, (done, total, remark, step_start) in self._steps.items():
             if total and done >= total:
                 continue
             value = f' value="{done:g}" max="{total:g}"' if total else ""
             count = f"{done:g} of {total:g}" if total else ""
-            texts = (step, count, time_left(now - begun, done, total), remark)
+            texts = (step, count, time_left(now - step_start, done, total), remark)
             words = ", ".join(html.escape(text) for text in texts if text)
             rows.append(f'<div><progress{value} aria-label="progress"></progress> {words}</div>')
         return "".join(rows)

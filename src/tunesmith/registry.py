@@ -130,7 +130,7 @@ class Registry(Generic[T]):
             if not options:
                 raise UsageError(f"{self.kind} '{name}' needs a name; write {name}:NAME")
             return cls(**{field: options})
-        given: dict[str, str] = {}
+        texts: dict[str, str] = {}
         for part in filter(None, options.split(",")):
             option, equals, value = part.partition("=")
             if not equals and any(o.flag == part and o.type is bool for o in options_of(cls)):
@@ -139,10 +139,10 @@ class Registry(Generic[T]):
                 raise UsageError(
                     f"'{part}' in {self.kind} '{spec}' has no value; write option=value"
                 )
-            if option in given:
+            if option in texts:
                 raise UsageError(f"'{option}' stands twice in {self.kind} '{spec}'; give it once")
-            given[option] = value
-        fields = parse_options(cls, given, f"{self.kind} '{name}'")
+            texts[option] = value
+        fields = parse_options(cls, texts, f"{self.kind} '{name}'")
         try:
             return cls(**fields)
         except TypeError as error:
@@ -177,8 +177,8 @@ class Registry(Generic[T]):
             try:
                 self.register(entry.name)(entry.load())
             except Exception as error:  # noqa: BLE001  (someone else's code)
-                what = f"{self.kind} '{entry.name}' of {entry.value} cannot be loaded"
-                warnings.warn(f"{what} ({type(error).__name__}: {error})", stacklevel=3)
+                problem = f"{self.kind} '{entry.name}' of {entry.value} cannot be loaded"
+                warnings.warn(f"{problem} ({type(error).__name__}: {error})", stacklevel=3)
         self._loaded = True
 
 
@@ -186,7 +186,7 @@ def object_in_file(path: str, name: str) -> Any:
     """Run a user's file and return what a name stands for in it."""
     module = _run_file(path, name)
     if name not in vars(module):
-        known = [n for n, thing in vars(module).items() if callable(thing) and n[0] != "_"]
+        known = [n for n, value in vars(module).items() if callable(value) and n[0] != "_"]
         raise UnknownNameError(f"name in {path}", name, known)
     return vars(module)[name]
 
@@ -236,16 +236,16 @@ class Option:
         """The field's name with hyphens."""
         return self.field.replace("_", "-")
 
-    def parse(self, given: str | Sequence[str], owner: str) -> Any:
+    def parse(self, value: str | Sequence[str], owner: str) -> Any:
         """Turn text, or several texts, into the field's type."""
         if self.several:
-            texts = [given] if isinstance(given, str) else list(given)
+            texts = [value] if isinstance(value, str) else list(value)
             if self.type in (int, float):  # numbers, with commas between them
                 texts = [part.strip() for text in texts for part in text.split(",")]
             return tuple(self._parse(text, owner) for text in texts)
-        if not isinstance(given, str):
+        if not isinstance(value, str):
             raise UsageError(f"{self.flag} of {owner} is given more than once; give it once")
-        return self._parse(given, owner)
+        return self._parse(value, owner)
 
     def _parse(self, text: str, owner: str) -> Any:
         if self.choices and text not in self.choices:
@@ -265,22 +265,24 @@ class Option:
             raise UsageError(f"{self.flag} of {owner} is '{text}'; give a {kind}")
         return value
 
-    def checked(self, given: Any, owner: str) -> Any:
+    def checked(self, argument: Any, owner: str) -> Any:
         """Return the field's value for what is given in Python, if there is such a value."""
-        value = given if self.convert is None else self.convert(self.flag, given)
+        value = argument if self.convert is None else self.convert(self.flag, argument)
         if self.convert and self.default and value == ():
             raise UsageError(f"there is no {self.flag}; give one or more")
-        for one in value if isinstance(value, tuple) else (value,):
-            if self.choices and one not in (*self.choices, self.default):
-                raise UnknownNameError(f"{self.flag}{owner}", str(one), self.choices)
+        for element in value if isinstance(value, tuple) else (value,):
+            if self.choices and element not in (*self.choices, self.default):
+                raise UnknownNameError(f"{self.flag}{owner}", str(element), self.choices)
             for name, bound in self.bounds.items():
-                holds, wanted = BOUNDS[name]
-                if one is not None and not holds(one, bound):
-                    what = f"{self.flag}{owner} is {_shown(one)}"
+                holds, requirement = BOUNDS[name]
+                if element is not None and not holds(element, bound):
+                    problem = f"{self.flag}{owner} is {_shown(element)}"
                     nearest = (
-                        "a finite number" if math.isinf(bound) else wanted.format(_shown(bound))
+                        "a finite number"
+                        if math.isinf(bound)
+                        else requirement.format(_shown(bound))
                     )
-                    raise UsageError(f"{what}; give {nearest}")
+                    raise UsageError(f"{problem}; give {nearest}")
         return value
 
 
@@ -307,9 +309,9 @@ def options_of(cls: type[Any]) -> list[Option]:
         if typing.get_origin(hint) is typing.Literal:
             choices, hint = typing.get_args(hint), str
         names = ("metavar", "convert", "bounds")
-        about = {name: field.metadata[name] for name in names if name in field.metadata}
+        settings = {name: field.metadata[name] for name in names if name in field.metadata}
         text = field.metadata.get("help", "")
-        options.append(Option(field.name, hint, choices, field.default, text, several, **about))
+        options.append(Option(field.name, hint, choices, field.default, text, several, **settings))
     return options
 
 
@@ -337,10 +339,10 @@ def option(
         Bounds of the value, or of each of several; ``least`` and ``most`` are within. None is
         in every range.
     """
-    given = {"above": above, "least": least, "below": below, "most": most}
-    bounds = {name: bound for name, bound in given.items() if bound is not None}
-    about = {"help": help, "metavar": metavar, "convert": convert, "bounds": bounds}
-    return dataclasses.field(default=default, metadata=about)
+    limits = {"above": above, "least": least, "below": below, "most": most}
+    bounds = {name: bound for name, bound in limits.items() if bound is not None}
+    settings = {"help": help, "metavar": metavar, "convert": convert, "bounds": bounds}
+    return dataclasses.field(default=default, metadata=settings)
 
 
 #: Types are slow to find.
@@ -374,27 +376,27 @@ class Options:
                 vars(self)[option.field] = value  # nobody has seen another one
 
 
-def texts(flag: str, given: str | Iterable[str]) -> tuple[str, ...]:
+def texts(flag: str, values: str | Iterable[str]) -> tuple[str, ...]:
     """Convert one text, or several."""
-    return (given,) if isinstance(given, str) else tuple(given)
+    return (values,) if isinstance(values, str) else tuple(values)
 
 
-def distinct_texts(flag: str, given: str | Iterable[str]) -> tuple[str, ...]:
+def distinct_texts(flag: str, values: str | Iterable[str]) -> tuple[str, ...]:
     """Convert one text, or several of which none may be there twice."""
-    found = texts(flag, given)
-    _check_distinct(flag, found)
-    return found
+    distinct = texts(flag, values)
+    _check_distinct(flag, distinct)
+    return distinct
 
 
-def numbers(flag: str, given: float | str | Iterable[float]) -> tuple[float, ...]:
+def numbers(flag: str, values: float | str | Iterable[float]) -> tuple[float, ...]:
     """Convert one number, or several of which none may be there twice."""
-    several = isinstance(given, Iterable) and not isinstance(given, str)
+    several = isinstance(values, Iterable) and not isinstance(values, str)
     try:
-        found = tuple(map(float, given if several else (given,)))  # type: ignore[arg-type]
+        parsed = tuple(map(float, values if several else (values,)))  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise UsageError(f"{flag} is {given!r}; give numbers") from None
-    _check_distinct(flag, found)
-    return found
+        raise UsageError(f"{flag} is {values!r}; give numbers") from None
+    _check_distinct(flag, parsed)
+    return parsed
 
 
 def _check_distinct(flag: str, values: Sequence[str] | Sequence[float]) -> None:
@@ -408,12 +410,12 @@ def _shown(value: object) -> str:
 
 
 def parse_options(
-    cls: type[Any], given: Mapping[str, str | Sequence[str]], owner: str
+    cls: type[Any], texts: Mapping[str, str | Sequence[str]], owner: str
 ) -> dict[str, Any]:
     """Turn ``option -> text`` (or several texts) into the keyword arguments of a dataclass."""
     known = {option.flag: option for option in options_of(cls)}
     parsed = {}
-    for flag, text in given.items():
+    for flag, text in texts.items():
         if flag not in known:
             if not known:
                 raise UsageError(f"{owner} has no options; leave out '{flag}'")
@@ -455,9 +457,9 @@ def _is_ours(cls: type) -> bool:
 sys.meta_path.append(_UsersFiles)
 
 
-def file_of(thing: object) -> str | None:
+def file_of(instance: object) -> str | None:
     """Return the user's file that an object's class comes from, None if it comes from none."""
-    module = type(thing).__module__
+    module = type(instance).__module__
     return sys.modules[module].__file__ if module.startswith(FILE_MODULE) else None
 
 

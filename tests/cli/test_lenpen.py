@@ -100,6 +100,8 @@ def test_the_surface_along_the_exponent(cli, folder):
         (["--lenpen-plain", "LM"], "--lenpen-plain goes with --lenpen"),
         (["--lenpen", "words", "--lenpen-range", "1"], "the range is '1'; give LOW:HIGH"),
         (["--lenpen", "words", "--lenpen-range", "2:1"], "the lower one first"),
+        (["--lenpen", "words", "--lenpen-range", "0:1000"], "; give a range within -104:104, as"),
+        (["--lenpen", "words", "--lenpen-range=-1e300:0"], "give a range within -104:104, as 0:2"),
         (["--lenpen", "words", "--lenpen-plain", "X*"], "lenpen-plain 'X*' matches no feature"),
     ],
 )

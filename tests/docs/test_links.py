@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -14,7 +12,7 @@ import pytest
 
 import tunesmith
 from tests.helpers.docs.blocks import ROOT
-from tests.helpers.waiting import PATIENCE
+from tests.helpers.docs.site import site_pages
 
 #: Pages that are read where the source is, not on the site.
 SOURCES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
@@ -38,16 +36,9 @@ class Links(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Links]:
-    """The pages of the site, built as ``make docs`` does."""
-    out = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
-    folders = [str(ROOT / "docs"), str(out / "html"), "-d", str(out / "trees")]
-    done = subprocess.run(
-        [*command, *folders], capture_output=True, text=True, check=False, timeout=PATIENCE
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return {page: Links(page) for page in (out / "html").rglob("*.html")}
+def site() -> dict[Path, Links]:
+    """The pages of the site."""
+    return {page: Links(page) for page in site_pages()}
 
 
 def is_elsewhere(link: str) -> bool:

@@ -44,8 +44,10 @@ LONG = {
                 "mert",
             ),
             *("migrating", "plane", "plugins", "python", "quickstart", "rankings", "recipes"),
-            *("report", "tracking"),
+            *("report", "tracking", "online", "penalties", "pro", "restrictions", "results/mert"),
+            *("formats", "tables", "tune"),
             "tutorials/best-of-n",
+            "tutorials/fifteen-runs",
             *("tutorials/moses-list", "tutorials/neural-nbest", "tutorials/speech"),
             *("forests", "learning", "lp-mert", "moses", "sklearn", "thot"),
         )

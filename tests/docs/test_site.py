@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-from tests.helpers.docs.blocks import ROOT
+from tests.helpers.docs.site import built_site
 from tests.helpers.report.browser import browser, violations, why_not
 
 pytestmark = [
@@ -22,15 +18,8 @@ PAGES = (
 )
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "sphinx", "-q", "-b", "html", str(ROOT / "docs"), str(out)]
-    subprocess.run(command, check=True, capture_output=True)
-    return out
-
-
-def test_pages_can_be_read(site: Path) -> None:
+def test_pages_can_be_read() -> None:
+    site = built_site()
     with browser() as window:
         for page in PAGES:
             for width in (1280, 400):
@@ -39,6 +28,8 @@ def test_pages_can_be_read(site: Path) -> None:
                     window.dark(is_dark)
                     window.open(site / page)
                     assert window.run("return document.documentElement.scrollWidth") <= width
+                    if (width == 400) != is_dark:  # colours do not depend on the width
+                        continue
                     told = violations(window)
                     serious = [one for one in told if one[0] in {"serious", "critical"}]
                     assert not serious, (page, width, is_dark, serious)

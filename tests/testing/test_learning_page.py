@@ -1,4 +1,4 @@
-"""The page about tuners that learn: its part of PRO works, options and names are real."""
+"""The pages about tuners that learn: the part of PRO works, options and names are real."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from tunesmith.registry import options_of
 from tunesmith.tuners.base import TUNERS
 from tunesmith.tuners.pro.selection import SELECTIONS
 
-PAGE = (Path(__file__).parents[2] / "docs" / "learning.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = "".join((DOCS / f"{name}.md").read_text("utf-8") for name in ("learning", "pro", "online"))
 LEARNING = {
     *("pro", "batch-mira", "mira", "arow", "sgd", "perceptron", "min-risk", "ramp", "auto"),
 }

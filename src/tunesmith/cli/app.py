@@ -171,9 +171,7 @@ def _main(arguments: list[str]) -> int:
         if hasattr(stream, "reconfigure"):  # a terminal that is not UTF-8 gets escapes
             stream.reconfigure(errors="backslashreplace")
     # Options of all commands may also precede the command.
-    early = list(
-        itertools.takewhile({"--quiet", "-q", "--verbose", "-v", "--debug"}.__contains__, arguments)
-    )
+    early = list(itertools.takewhile(EARLY.__contains__, arguments))
     arguments = arguments[len(early) :] + early
     try:
         code = build(_completed() or arguments)(
@@ -205,13 +203,13 @@ def _main(arguments: list[str]) -> int:
 
         if isinstance(error, _EndOfFileError) and isinstance(error.__cause__, EOFError):
             error = error.__cause__
-        what = f"{type(error).__name__}: {error}"
+        description = f"{type(error).__name__}: {error}"
         if type(error).__module__.startswith(DEVICE_LIBRARIES):
-            message = f"the GPU failed: {shortened(what)}; run it again, or use --device cpu"
+            message = f"the GPU failed: {shortened(description)}; run it again, or use --device cpu"
             return _fail(message, WRONG_INPUT, arguments)
         if (place := place_in_file(error)) is not None:
-            return _fail(f"{place}: {shortened(what)}; fix the file", WRONG_INPUT, arguments)
-        return _fail(f"{what}; please report it", INTERNAL_ERROR, arguments)
+            return _fail(f"{place}: {shortened(description)}; fix the file", WRONG_INPUT, arguments)
+        return _fail(f"{description}; please report it", INTERNAL_ERROR, arguments)
 
 
 def _completed() -> list[str]:
@@ -253,9 +251,9 @@ def _usage(error: Exception, message: str, arguments: Sequence[str]) -> str:
     option = getattr(error, "option_name", None)
     possible = getattr(error, "possibilities", None) or []
     near = [name for name in possible if name.startswith(f"{option}") and option]
-    meant = near[:1] or [name for name in MEANT.get(str(option), ()) if _takes(arguments, name)]
-    if meant:
-        return f"there is no option {option}; did you mean {' or '.join(meant)}?"
+    matches = near[:1] or [name for name in MEANT.get(str(option), ()) if _takes(arguments, name)]
+    if matches:
+        return f"there is no option {option}; did you mean {' or '.join(matches)}?"
     if option is not None and arguments[:1] == ["tune"]:
         from tunesmith.cli.tune.command import why_not
 
@@ -322,7 +320,7 @@ MODULES = {
 
 HELP = {
     "tune": "Find the weights that maximise the metric.",
-    "fuse": "Find the weights with which several runs are ranked best together.",
+    "fuse": "Find the weights with which several runs together rank best.",
     "rerank": "Write the best candidate of each group under given weights.",
     "evaluate": "Score an output, or the best candidates under given weights.",
     "surface": "Show the metric along a weight, and how wide the plateau is.",

@@ -41,26 +41,31 @@ def run(
     metric: Annotated[
         list[str],
         typer.Option(
-            help="Metric with its options: one that is a sum over sentences, as sentence-bleu, "
-            "ter, wer, cer or column:NAME. path/to/file.py:Name runs that file.",
+            help="Metric with its options: a sum over sentences, such as sentence-bleu, ter, "
+            "wer, cer or "
+            "column:NAME. path/to/file.py:Name runs that file.",
             metavar="NAME",
         ),
     ] = ["sentence-bleu"],  # noqa: B006
     time_limit: Annotated[
-        float, typer.Option(help="Seconds; the bound is the tighter the more.", metavar="NUMBER")
+        float,
+        typer.Option(
+            help="Time limit in seconds; more time gives a tighter bound.", metavar="NUMBER"
+        ),
     ] = SECONDS,
     tolerance: Annotated[
         float,
         typer.Option(
-            help="Lead of a winner that counts, for scaled features and weights of length 1.",
+            help="Smallest lead by which a winner counts, for scaled features and "
+            "weights of norm 1.",
             metavar="NUMBER",
         ),
     ] = TOLERANCE,
     within: Annotated[
         str | None,
         typer.Option(
-            help="Only weights within this angle of these, as 5deg. Of several, as 1,2,5deg, each "
-            "has a bound.",
+            help="Only weights within this angle of the given ones, such as 5deg; "
+            "several, such as 1,2,5deg, have a bound each.",
             metavar="DEGREES",
         ),
     ] = None,
@@ -71,40 +76,45 @@ def run(
     cosine: Annotated[
         float | None,
         typer.Option(
-            help="Only weights with at least this cosine to these: another way to give --within.",
+            help="Only weights with at least this cosine to the given ones: another "
+            "way to say --within.",
             metavar="NUMBER",
         ),
     ] = None,
     box: Annotated[
         str | None,
         typer.Option(
-            help="Only weights that differ from each of these by so much of it at most, as 20%.",
+            help="Only weights of which none differs from the given one by more than "
+            "this share of it, such as 20%.",
             metavar="SHARE",
         ),
     ] = None,
     fix: Annotated[
-        list[str], typer.Option(help="A weight that stays as given.", metavar="NAME=VALUE")
+        list[str], typer.Option(help="Fix a weight at this value.", metavar="NAME=VALUE")
     ] = [],  # noqa: B006
     bound: Annotated[
         list[str],
         typer.Option(
-            help="The range of a weight; a side may be left out.", metavar="NAME=LOW:HIGH"
+            help="The range of a weight; either side may be left out.", metavar="NAME=LOW:HIGH"
         ),
     ] = [],  # noqa: B006
     tie: Annotated[
-        list[str], typer.Option(help="Weights that are equal.", metavar="NAME=NAME")
+        list[str], typer.Option(help="Keep these weights equal.", metavar="NAME=NAME")
     ] = [],  # noqa: B006
     non_negative: Annotated[
-        bool, typer.Option("--non-negative", help="No weight is below 0.")
+        bool, typer.Option("--non-negative", help="Allow no weight below 0.")
     ] = False,
     memory_limit: Annotated[
-        float, typer.Option(help="Megabytes for what is left to search.", metavar="NUMBER")
+        float,
+        typer.Option(
+            help="Memory in megabytes for the open parts of the search.", metavar="NUMBER"
+        ),
     ] = MEMORY,
     out: Annotated[
         str | None,
         typer.Option(
-            help="Write the best weights found: in the format of --weights, or as JSON where the "
-            "name ends so.",
+            help="Write the best weights found, in the format of --weights, or as "
+            "JSON if the name ends in .json.",
             metavar="FILE",
         ),
     ] = None,
@@ -149,11 +159,13 @@ def run(
     measure.check_sum("a certificate")
     weights_file = read_weights(weights)
     derived = derived_features((), (weights, weights_file.weights))
-    found = read_candidates(candidates, references, format_name, scores, [measure], derived=derived)
-    session.note(f"{found!r}")
+    candidate_set = read_candidates(
+        candidates, references, format_name, scores, [measure], derived=derived
+    )
+    session.note(f"{candidate_set!r}")
     with names_of(weights):
         result = certify(
-            TuningSet(found, measure),
+            TuningSet(candidate_set, measure),
             weights_file.weights,
             time_limit=time_limit,
             tolerance=tolerance,
@@ -209,7 +221,7 @@ def _share(box: str) -> float:
     return number / 100.0 if box.strip().endswith("%") else number
 
 
-def _write_weights(out: str, given: WeightsFile, result: Certified) -> None:
+def _write_weights(out: str, weights_file: WeightsFile, result: Certified) -> None:
     """Write the best weights found, in the format of the given ones."""
     import json
 
@@ -219,4 +231,4 @@ def _write_weights(out: str, given: WeightsFile, result: Certified) -> None:
         text = json.dumps(dict(result.found_weights), indent=2, ensure_ascii=False) + "\n"
         write_atomically(out, text)
     else:
-        write_atomically(out, given.rewritten(result.found_weights))
+        write_atomically(out, weights_file.rewritten(result.found_weights))

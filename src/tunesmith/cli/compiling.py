@@ -15,11 +15,11 @@ EACH = 0.22
 
 def expected_kernels(arguments: Sequence[str]) -> int:
     """Return about how many kernels a command needs."""
-    command = next((one for one in arguments if not one.startswith("-")), "")
+    command = next((argument for argument in arguments if not argument.startswith("-")), "")
     count = KERNELS.get(command, LISTS)
     if command in {"tune", "demo"}:
         count += EXACT if EXACT_TUNERS.intersection(arguments) else TUNING
-    if any("forests" in one or one.startswith("--decoder") for one in arguments):
+    if any("forests" in argument or argument.startswith("--decoder") for argument in arguments):
         count += FORESTS
     return count
 

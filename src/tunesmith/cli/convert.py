@@ -59,7 +59,7 @@ def run(
     statistics: Annotated[
         list[str],
         typer.Option(
-            help="Count the statistics of this metric and keep them as columns.",
+            help="Add the statistics of this metric as columns.",
             metavar="METRIC",
             show_default=False,
         ),
@@ -70,8 +70,9 @@ def run(
         typer.Option(
             "--weights",
             "-w",
-            help="Weights for the score field of lists, or to make lists of forests and to prune "
-            "them; alone, the file to convert.",
+            help="Weights for the score field of lists, for lists made from forests, "
+            "and for pruning; without candidates or forests, the file to "
+            "convert.",
             metavar="FILE",
             show_default=False,
         ),
@@ -79,7 +80,7 @@ def run(
     to: Annotated[
         str | None,
         typer.Option(
-            help="Format to write; by default that of the ending of --out.",
+            help="Format to write; by default the one that the ending of --out names.",
             metavar="FORMAT",
             show_default=False,
         ),
@@ -88,7 +89,7 @@ def run(
     nbest: Annotated[
         int | None,
         typer.Option(
-            help="Make lists of forests: the N best distinct ones under the weights.",
+            help="Write lists of the N best distinct texts of each forest under the weights.",
             metavar="INTEGER",
             show_default=False,
         ),
@@ -97,7 +98,7 @@ def run(
     memory: Memory = None,
     format_name: Format = None,
 ) -> None:
-    """Convert candidates, forests, or a weights file, from one format to another."""
+    """Convert candidates, forests or a weights file from one format to another."""
     from tunesmith.io.streams import check_writable
     from tunesmith.io.weights.files import read_weights
 
@@ -118,9 +119,9 @@ def run(
     elif candidates:
         check_writable(out)
         target = _target(to, out)
-        held = None if weights is None else read_weights(weights).weights
-        derived = derived_features(feature, *([] if held is None else [(weights, held)]))
-        found = read_candidates(
+        model = None if weights is None else read_weights(weights).weights
+        derived = derived_features(feature, *([] if model is None else [(weights, model)]))
+        candidate_set = read_candidates(
             candidates,
             references,
             format_name,
@@ -129,9 +130,9 @@ def run(
             keep_rows=True,
             derived=derived,
         )
-        session.note(f"{found!r}")
-        found = _with_statistics(found, statistics)
-        _write(found, target, weights, held, out)
+        session.note(f"{candidate_set!r}")
+        candidate_set = _with_statistics(candidate_set, statistics)
+        _write(candidate_set, target, weights, model, out)
     elif weights is not None:
         if references or scores or column or statistics or feature or format_name:
             raise UsageError("a weights file takes --weights, --to and --out alone; drop the rest")
@@ -159,20 +160,20 @@ def _convert_forests(
     from tunesmith.io.weights.files import read_weights
 
     pruning = None if prune is None else Pruning.of(prune)
-    held = None if weights is None else read_weights(weights).weights
+    model = None if weights is None else read_weights(weights).weights
     lists = forest_writer = None
     if nbest is not None:
         check_size(nbest)
         lists = list_writer(out, to)
     else:
         forest_writer = _forest_writer(to, out)
-    derived = derived_features(feature, *([] if held is None else [(weights, held)]))
+    derived = derived_features(feature, *([] if model is None else [(weights, model)]))
     forests = read_forest_files(paths, references, format_name, derived)
     session.note(f"{forests!r}")
     values = None
-    if held is not None:
+    if model is not None:
         with names_of(weights):
-            values = held.matched(forests.names)
+            values = model.matched(forests.names)
     if pruning is not None and values is not None:
         forests = pruning.pruned(forests, values)
     if lists is not None and nbest is not None and values is not None:
@@ -222,7 +223,11 @@ def _with_statistics(candidates: CandidateSet, specs: list[str]) -> CandidateSet
 
 
 def _write(
-    candidates: CandidateSet, target: str, weights: str | None, held: Weights | None, out: str
+    candidates: CandidateSet,
+    target: str,
+    weights: str | None,
+    model: Weights | None,
+    out: str,
 ) -> None:
     import numpy as np
 
@@ -231,9 +236,9 @@ def _write(
     totals = candidates.totals
     if totals is None:
         totals = np.full(len(candidates), np.nan)
-    if held is not None:
+    if model is not None:
         with names_of(weights):
-            values = held.matched(candidates.features.names)
+            values = model.matched(candidates.features.names)
         totals = candidates.features.dot(values)
     writer = FORMATS.create(target)
     warn_of_lost(writer, candidates, out)
@@ -255,7 +260,7 @@ def warn_of_lost(
         "columns": bool(getattr(data, "columns", ())),
         "white space": getattr(data, "originals", None) is not None,
     }
-    lost = [what for what, is_there in there.items() if is_there and what not in writer.holds]
+    lost = [part for part, is_there in there.items() if is_there and part not in writer.holds]
     if lost:
         warnings.warn(
             f"{out}: format {writer.name} has no place for {' and '.join(lost)}", stacklevel=2
@@ -270,8 +275,8 @@ def _convert_weights(path: str, to: str | None, out: str) -> None:
     if to is not None and to not in WEIGHTS_FORMATS.names():
         raise UnknownNameError("weights format", to, WEIGHTS_FORMATS.names())
     target = to or _of_ending(out)
-    held = read_weights(path)
-    write_atomically(out, WEIGHTS_FORMATS.get(target)().write(held.weights, b""))
+    weights_file = read_weights(path)
+    write_atomically(out, WEIGHTS_FORMATS.get(target)().write(weights_file.weights, b""))
 
 
 def _of_ending(out: str) -> str:

@@ -36,7 +36,7 @@ def run(
     ),
     seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 1,
 ) -> None:
-    """Rerank the lists of a neural translator: tune the weights of six scores."""
+    """Tune the six scores of a neural translator's lists and rerank them."""
     from rich.console import Console
 
     from tunesmith.io.read import read

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -110,19 +110,21 @@ def run(
     set_memory(memory)
     measures = [METRICS.create(name) for name in metric]
     if weights is None:
-        found = [_figures(one) for one in _scored(session, hypotheses or "", references, measures)]
+        figures = [
+            _figures(entry) for entry in _scored(session, hypotheses or "", references, measures)
+        ]
     else:
-        held = read_weights(weights).weights
-        derived = derived_features((), (weights, held))
+        model = read_weights(weights).weights
+        derived = derived_features((), (weights, model))
         tasks = _tasks(
-            session, candidates, forests, references, format_name, scores, measures, derived
+            session, candidates, forests, references, format_name, scores, measures, derived, model
         )
-        found = _under(session, weights, held, tasks, strict)
+        figures = _under(session, weights, model, tasks, strict)
     if as_json:
-        print_json({**found[0], "others": found[1:]})
+        print_json({**figures[0], "others": figures[1:]})
     else:
-        for one in found:
-            typer.echo(_line(one))
+        for entry in figures:
+            typer.echo(_line(entry))
 
 
 def _scored(
@@ -146,6 +148,7 @@ def _tasks(
     scores: list[str],
     measures: list[Metric],
     derived: list[Derived],
+    weighted: Collection[str],
 ) -> list[Task]:
     """Return lists or forests with the statistics of each metric."""
     from tunesmith.tasks.forests import ForestTuning
@@ -155,13 +158,15 @@ def _tasks(
         read = read_forest_files(forests, references, format_name, derived)
         session.note(f"{read!r}")
         return [ForestTuning(read, measure) for measure in measures]
-    lists = read_candidates(candidates, references, format_name, scores, measures, derived=derived)
+    lists = read_candidates(
+        candidates, references, format_name, scores, measures, derived=derived, weighted=weighted
+    )
     session.note(f"{lists!r}")
     return [TuningSet(lists, measure) for measure in measures]
 
 
 def _under(
-    session: Session, weights: str, held: Weights, tasks: list[Task], strict: bool
+    session: Session, weights: str, model: Weights, tasks: list[Task], strict: bool
 ) -> list[dict[str, Any]]:
     """Return the figures of each metric under weights."""
     from tunesmith.cli.tune.inputs import is_tuned_on
@@ -169,15 +174,15 @@ def _under(
     if is_tuned_on(weights, tasks[0].files):
         session.say("note: this is the set that the weights were tuned on")
     with names_of(weights):
-        values = held.matched(tasks[0].names, strict)
-    found = []
+        values = model.matched(tasks[0].names, strict)
+    figures = []
     for task in tasks:
         top = task.oracle_at(values)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the same, they were said above
             bottom = task.oracle_at(values, worst=True)
-        found.append(_figures(task.winners(values), top, bottom))
-    return found
+        figures.append(_figures(task.winners(values), top, bottom))
+    return figures
 
 
 def _figures(
@@ -204,15 +209,15 @@ def _figures(
     }
 
 
-def _line(found: dict[str, Any]) -> str:
-    parts = [f"{found['metric']} {found['score']:.4f}"]
+def _line(figures: dict[str, Any]) -> str:
+    parts = [f"{figures['metric']} {figures['score']:.4f}"]
     parts += [
-        f"{name.replace('_', ' ')} {found[name]:.4f}"
+        f"{name.replace('_', ' ')} {figures[name]:.4f}"
         for name in ("length_ratio", "brevity_penalty")
-        if found[name] is not None
+        if figures[name] is not None
     ]
-    if found["oracle_score"] is not None:
-        least = "at least " if found["higher_is_better"] else "at most "
-        bound = "" if found["oracle_exact"] else least
-        parts.append(f"oracle {bound}{found['oracle_score']:.4f}")
+    if figures["oracle_score"] is not None:
+        least = "at least " if figures["higher_is_better"] else "at most "
+        bound = "" if figures["oracle_exact"] else least
+        parts.append(f"oracle {bound}{figures['oracle_score']:.4f}")
     return "  ".join(parts)

@@ -39,8 +39,8 @@ def run(
         if name == "objectives":
             entries += [{"kind": name, **_preset(*preset)} for preset in PRESETS.items()]
     if as_json:
-        found = {"schema": SCHEMA, "signature": f"list|version:tunesmith-{__version__}"}
-        print_json({**found, "entries": entries})
+        header = {"schema": SCHEMA, "signature": f"list|version:tunesmith-{__version__}"}
+        print_json({**header, "entries": entries})
         return
     last = kind
     for entry in entries:
@@ -78,11 +78,11 @@ def _registry(kind: str) -> Registry[Any]:
     from tunesmith.tuners.pro.ranking import LEARNERS
     from tunesmith.tuners.pro.selection import SELECTIONS
 
-    found: tuple[Registry[Any], ...] = (
+    in_order: tuple[Registry[Any], ...] = (
         *(TUNERS, METRICS, FORMATS, FOREST_FORMATS, WEIGHTS_FORMATS, DECODERS),
         *(DERIVED, DIRECTIONS, OBJECTIVES, SAMPLERS, SELECTIONS, ACCEPTANCES, LEARNERS),
     )
-    registries = dict(zip(KINDS, found, strict=True))
+    registries = dict(zip(KINDS, in_order, strict=True))
     if kind not in registries:
         raise UnknownNameError("kind of thing", kind, registries)
     return registries[kind]

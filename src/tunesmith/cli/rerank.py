@@ -87,21 +87,22 @@ def run(
         bool,
         typer.Option(
             "--rows",
-            help="Write which candidate of the input it is, from 0, and a tab before each text.",
+            help="Write the candidate's number in the input, from 0, and a tab before each text.",
         ),
     ] = False,
     gaps: Annotated[
         str,
         typer.Option(
-            help="Sentences without candidates, where ids are numbers: an empty line, no line, or "
-            "an error; by default an empty line if at most half are so, or with --sentences.",
+            help="What to write for sentences without candidates, if ids are numbers: "
+            "an empty line, no line, or an error; by default an empty line if at "
+            "most half are missing, or with --sentences.",
             metavar="|".join(GAPS),
         ),
     ] = "auto",
     sentences: Annotated[
         int | None,
         typer.Option(
-            help="How many sentences there are, so that gaps at the end are seen too.",
+            help="Number of sentences, so that gaps at the end are noticed.",
             metavar="INTEGER",
             show_default=False,
         ),
@@ -142,16 +143,16 @@ def run(
     layout.check(to)
     set_memory(memory)
     check_writable(out)
-    held = read_weights(weights).weights
-    derived = derived_features((), (weights, held))
+    model = read_weights(weights).weights
+    derived = derived_features((), (weights, model))
     if forests:
         size = list_size if nbest else None
-        found, values = _of_forests(
-            session, forests, held, weights, size, format_name, strict, derived
+        candidate_set, values = _of_forests(
+            session, forests, model, weights, size, format_name, strict, derived
         )
         usual = None
     else:
-        found = read_candidates(
+        candidate_set = read_candidates(
             candidates,
             [],
             format_name,
@@ -159,21 +160,21 @@ def run(
             keep_rows=rows or as_json,
             derived=derived,
         )
-        session.note(f"{found!r}")
-        usual = format_name or found.files[0].format
-        if not nbest and not found.has_texts and not (rows or ids or as_json):
+        session.note(f"{candidate_set!r}")
+        usual = format_name or candidate_set.files[0].format
+        if not nbest and not candidate_set.has_texts and not (rows or ids or as_json):
             raise TunesmithError(
                 "all candidates have an empty text; give texts, or use --rows, --json or --nbest"
             )
         with names_of(weights):
-            values = held.matched(found.features.names, strict)
-    layout.write(found, values, out, to, usual)
+            values = model.matched(candidate_set.features.names, strict)
+    layout.write(candidate_set, values, out, to, usual)
 
 
 def _of_forests(
     session: Session,
     forests: list[str],
-    held: Weights,
+    model: Weights,
     weights: str,
     size: int | None,
     format_name: str | None,
@@ -183,11 +184,13 @@ def _of_forests(
     """Return the best derivation of each forest, or the so many best, and the weights."""
     from tunesmith.inference.forests.lists import kbest_lists, outputs
 
-    found = read_forest_files(forests, [], format_name, derived)
-    session.note(f"{found!r}")
+    forest_set = read_forest_files(forests, [], format_name, derived)
+    session.note(f"{forest_set!r}")
     with names_of(weights):
-        values = held.matched(found.names, strict)
-    return (outputs(found, values) if size is None else kbest_lists(found, values, size)), values
+        values = model.matched(forest_set.names, strict)
+    return (
+        outputs(forest_set, values) if size is None else kbest_lists(forest_set, values, size)
+    ), values
 
 
 @dataclass(frozen=True)
@@ -211,32 +214,41 @@ class _Layout:
             raise UsageError("--to goes with --nbest, and not with --json; drop it")
 
     def write(
-        self, found: CandidateSet, values: Floats, out: str, to: str | None, usual: str | None
+        self,
+        candidate_set: CandidateSet,
+        values: Floats,
+        out: str,
+        to: str | None,
+        usual: str | None,
     ) -> None:
         """Write a set under weights."""
         from tunesmith.io.streams import write_atomically, writing
 
-        gaps = self._gaps(found)
+        gaps = self._gaps(candidate_set)
         if self.as_json:
             import json
 
             whole = json.dumps(
-                self._object(found, values, gaps, usual is None), indent=2, ensure_ascii=False
+                self._object(candidate_set, values, gaps, usual is None),
+                indent=2,
+                ensure_ascii=False,
             )
             write_atomically(out, whole + "\n")
         elif self.nbest:
-            order, scores = _order(found, values, is_sorted=usual is None)
-            _writer(out, to, usual, found).write(found, order, scores, out)
+            order, scores = _order(candidate_set, values, is_sorted=usual is None)
+            _writer(out, to, usual, candidate_set).write(candidate_set, order, scores, out)
         else:
-            lines = list(self._lines(found, _chosen(found, values, usual is None), gaps))
+            lines = list(
+                self._lines(candidate_set, _chosen(candidate_set, values, usual is None), gaps)
+            )
             with writing(out) as file:
                 for line in lines:
                     file.write(line.encode() + b"\n")
 
-    def _gaps(self, found: CandidateSet) -> list[int]:
+    def _gaps(self, candidate_set: CandidateSet) -> list[int]:
         """Return the ids of sentences without candidates that are to have a line; tell of all."""
-        numbers = [i for i in found.ids if isinstance(i, int) and i >= 0]
-        if len(numbers) < found.groups:
+        numbers = [i for i in candidate_set.ids if isinstance(i, int) and i >= 0]
+        if len(numbers) < candidate_set.groups:
             if self.sentences is not None:
                 raise UsageError("--sentences counts ids from 0, and some are texts; drop it")
             return []
@@ -254,30 +266,30 @@ class _Layout:
         there = set(numbers)
         some = [str(i) for i in range(min(count, len(numbers) + SHOWN)) if i not in there][:SHOWN]
         more = f" and {lacking - len(some)} more" if lacking > len(some) else ""
-        told = f"{lacking} of {count} ids have no candidates ({', '.join(some)}{more})"
+        problem = f"{lacking} of {count} ids have no candidates ({', '.join(some)}{more})"
         if way == "error":
-            raise TunesmithError(f"{told}; give them candidates, or --gaps empty or skip")
+            raise TunesmithError(f"{problem}; give them candidates, or --gaps empty or skip")
         is_line = way == "empty" and not (self.nbest or self.as_json)
         became = "their lines are empty" if is_line else "they have no line"
         remedy = "" if self.nbest or self.as_json else "; --gaps says otherwise"
-        warnings.warn(f"{told}: {became}{remedy}", stacklevel=2)
+        warnings.warn(f"{problem}: {became}{remedy}", stacklevel=2)
         keep = is_line or (self.as_json and are_lines)
         return [i for i in range(count) if i not in there] if keep else []
 
-    def _lines(self, found: CandidateSet, chosen: Ints, gaps: list[int]) -> Iterator[str]:
+    def _lines(self, candidate_set: CandidateSet, chosen: Ints, gaps: list[int]) -> Iterator[str]:
         """Yield a line for each group, and for each gap, in the order of their ids."""
         from tunesmith.io.values import has_line_end
 
         lines: list[tuple[Any, str]] = [(i, self._head(i, "") if self._heads else "") for i in gaps]
         for g, row in enumerate(chosen):
-            text = found.original(row)
+            text = candidate_set.original(row)
             if has_line_end(text):
                 raise TunesmithError(
-                    f"the best text of group '{found.ids[g]}' has several lines, and a line is to "
-                    "be one text; give --json, or --nbest --to jsonl"
+                    f"the best text of group '{candidate_set.ids[g]}' has several lines, which "
+                    "plain text cannot hold; give --json, or --nbest --to jsonl"
                 )
-            number = "" if found.rows is None else str(found.rows[row])
-            lines.append((found.ids[g], self._head(found.ids[g], number) + text))
+            number = "" if candidate_set.rows is None else str(candidate_set.rows[row])
+            lines.append((candidate_set.ids[g], self._head(candidate_set.ids[g], number) + text))
         if gaps:
             lines.sort(key=lambda line: int(line[0]))
         return (line for _, line in lines)
@@ -290,22 +302,25 @@ class _Layout:
         return (f"{group}\t" if self.ids else "") + (f"{row}\t" if self.rows else "")
 
     def _object(
-        self, found: CandidateSet, values: Floats, gaps: list[int], is_sorted: bool
+        self, candidate_set: CandidateSet, values: Floats, gaps: list[int], is_sorted: bool
     ) -> dict[str, Any]:
         """Return the JSON object."""
-        order, scores = _order(found, values, is_sorted)
+        order, scores = _order(candidate_set, values, is_sorted)
 
         def shown(row: int) -> dict[str, Any]:
-            entry: dict[str, Any] = {"text": found.original(row), "score": float(scores[row])}
-            if found.rows is not None:
-                entry["row"] = int(found.rows[row])
+            entry: dict[str, Any] = {
+                "text": candidate_set.original(row),
+                "score": float(scores[row]),
+            }
+            if candidate_set.rows is not None:
+                entry["row"] = int(candidate_set.rows[row])
             return entry
 
         groups = []
-        for g, row in enumerate(_chosen(found, values, is_sorted)):
-            group = {"id": found.ids[g], **shown(int(row))}
+        for g, row in enumerate(_chosen(candidate_set, values, is_sorted)):
+            group = {"id": candidate_set.ids[g], **shown(int(row))}
             if self.nbest:
-                every = order[found.start[g] : found.start[g + 1]]
+                every = order[candidate_set.start[g] : candidate_set.start[g + 1]]
                 group["candidates"] = [shown(int(k)) for k in every]
             groups.append(group)
         return {
@@ -316,14 +331,14 @@ class _Layout:
         }
 
 
-def _chosen(found: CandidateSet, values: Floats, is_sorted: bool) -> Ints:
+def _chosen(candidate_set: CandidateSet, values: Floats, is_sorted: bool) -> Ints:
     """Return the best candidate of each group."""
     from tunesmith.inference.lists.hypotheses import best
 
-    return found.start[:-1] if is_sorted else best(found, values)
+    return candidate_set.start[:-1] if is_sorted else best(candidate_set, values)
 
 
-def _order(found: CandidateSet, values: Floats, is_sorted: bool) -> tuple[Ints, Floats]:
+def _order(candidate_set: CandidateSet, values: Floats, is_sorted: bool) -> tuple[Ints, Floats]:
     """Return all candidates, the best of each group first, and their scores.
 
     Those of forests are in this order already, and rounding does not change it.
@@ -333,11 +348,11 @@ def _order(found: CandidateSet, values: Floats, is_sorted: bool) -> tuple[Ints, 
     from tunesmith.inference.lists.rerank import ranking
 
     if is_sorted:
-        return np.arange(len(found)), found.features.dot(values)
-    return ranking(found, values)
+        return np.arange(len(candidate_set)), candidate_set.features.dot(values)
+    return ranking(candidate_set, values)
 
 
-def _writer(out: str, to: str | None, usual: str | None, found: CandidateSet) -> Any:
+def _writer(out: str, to: str | None, usual: str | None, candidate_set: CandidateSet) -> Any:
     """Return who writes lists: of ``--to``, of the first file, or of the ending of ``--out``.
 
     A format that can be read only gives way to JSON lines.
@@ -354,5 +369,5 @@ def _writer(out: str, to: str | None, usual: str | None, found: CandidateSet) ->
             name = os.fspath(out)
             warnings.warn(f"{name}: {writer.name} can be read only; this is jsonl", stacklevel=2)
             writer = FORMATS.create("jsonl")
-    warn_of_lost(writer, found, out)
+    warn_of_lost(writer, candidate_set, out)
     return writer

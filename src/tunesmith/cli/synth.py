@@ -32,12 +32,12 @@ def run(
     candidates: Annotated[int, typer.Option(help="Candidates of each.")] = 500,
     features: Annotated[int, typer.Option(help="Features.")] = 100,
     noise: Annotated[
-        float, typer.Option(help="Deviation of what is added to features after scoring.")
+        float, typer.Option(help="Standard deviation of the noise that is added to features.")
     ] = 0.0,
     seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 1,
     as_json: Json = False,
 ) -> None:
-    """Make candidates whose metric is linear in known weights (Hopkins and May 2011)."""
+    """Generate candidates whose best weights are known (Hopkins and May 2011)."""
     from tunesmith.data.synthetic import check_sizes, synthetic
     from tunesmith.io.streams import writing
     from tunesmith.io.tables.arrow import arrow
@@ -51,9 +51,9 @@ def run(
         raise UsageError(f"--out is '{out}', and there are two files to write; name a folder")
     arrow()
     paths = _prepared(Path(out), 8 * (features + 2) * sentences * candidates)
-    made, gold = synthetic(sentences, candidates, features, noise, seed)
+    candidate_set, gold = synthetic(sentences, candidates, features, noise, seed)
     sizes = f"sentences:{sentences}|candidates:{candidates}|features:{features}"
-    found = {
+    report = {
         "schema": SCHEMA,
         "signature": f"synth|{sizes}|noise:{noise!r}|seed:{seed}|version:tunesmith-{__version__}",
         "sentences": sentences,
@@ -61,20 +61,20 @@ def run(
         "features": features,
         "noise": noise,
         "seed": seed,
-        "score": _score(made, gold),
+        "score": _score(candidate_set, gold),
         "weights": dict(gold),
     }
     progress("writing", 0, None)
     # The candidates first: weights never stand beside those of another task.
     with writing(paths["gold"]) as file:
-        write(made, paths["candidates"])
-        file.write((json.dumps(found, indent=2) + "\n").encode())
+        write(candidate_set, paths["candidates"])
+        file.write((json.dumps(report, indent=2) + "\n").encode())
     progress("writing", 1, 1)
     files = {name: str(path) for name, path in paths.items()}
     if as_json:
-        print_json({**found, "files": files})
+        print_json({**report, "files": files})
     else:
-        typer.echo(_lines(found, files))
+        typer.echo(_lines(report, files))
 
 
 def _prepared(folder: Path, size: int) -> dict[str, Path]:
@@ -83,9 +83,9 @@ def _prepared(folder: Path, size: int) -> dict[str, Path]:
 
     above = next(p for p in (folder.absolute(), *folder.absolute().parents) if p.exists())
     if above.is_dir() and shutil.disk_usage(above).free < size:
-        wanted, free = size / GIGABYTE, shutil.disk_usage(above).free / GIGABYTE
+        needed, free = size / GIGABYTE, shutil.disk_usage(above).free / GIGABYTE
         raise TunesmithError(
-            f"{folder}: the candidates take {wanted:.1f} GB and {free:.1f} GB are free; "
+            f"{folder}: the candidates take {needed:.1f} GB and {free:.1f} GB are free; "
             "make fewer, or name another folder with --out"
         )
     try:
@@ -99,19 +99,21 @@ def _prepared(folder: Path, size: int) -> dict[str, Path]:
     return paths
 
 
-def _score(made: CandidateSet, gold: Weights) -> float:
+def _score(candidate_set: CandidateSet, gold: Weights) -> float:
     """Return what the gold weights reach on the features as they are now."""
     from tunesmith.data.synthetic import COLUMN
     from tunesmith.inference.lists.hypotheses import best
     from tunesmith.tasks.lists import TuningSet
 
-    return TuningSet(made, f"column:{COLUMN}").score(best(made, gold.vector))
+    return TuningSet(candidate_set, f"column:{COLUMN}").score(best(candidate_set, gold.vector))
 
 
-def _lines(found: dict[str, Any], files: dict[str, str]) -> str:
-    sizes = f"{found['sentences']} × {found['candidates']} candidates, {found['features']} features"
+def _lines(report: dict[str, Any], files: dict[str, str]) -> str:
+    sizes = (
+        f"{report['sentences']} × {report['candidates']} candidates, {report['features']} features"
+    )
     return (
-        f"{sizes}, noise {found['noise']:g}; the gold weights reach {found['score']:.4f}\n"
+        f"{sizes}, noise {report['noise']:g}; the gold weights reach {report['score']:.4f}\n"
         f"candidates: {files['candidates']}\n"
         f"gold:       {files['gold']}"
     )

@@ -34,9 +34,9 @@ def derive(data: Data, features: str | Sequence[str | Derived]) -> Data:
     """
     specs = (features,) if isinstance(features, str) else features
     every = [derived_of(f) if isinstance(f, str) else f for f in specs]
-    wanted = {feature.feature: feature for feature in every}
+    by_name = {feature.feature: feature for feature in every}
     names = data.names if isinstance(data, Forests) else data.features.names
-    new = [feature for name, feature in wanted.items() if name not in names]
+    new = [feature for name, feature in by_name.items() if name not in names]
     if not new:
         return data
     if isinstance(data, Forests):

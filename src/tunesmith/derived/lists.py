@@ -123,10 +123,10 @@ class VoteShare(Derived):
 
 def plain_text(text: str) -> str | None:
     """Return a text without case, punctuation and white space of its own."""
-    kept = "".join(
+    unpunctuated = "".join(
         " " if unicodedata.category(c)[0] == "P" else c for c in unicodedata.normalize("NFKC", text)
     )
-    return " ".join(kept.casefold().split()) or None
+    return " ".join(unpunctuated.casefold().split()) or None
 
 
 def last_line(text: str) -> str | None:

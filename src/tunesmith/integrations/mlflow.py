@@ -89,22 +89,22 @@ class MLflowCallback(Tracker):
         self._parameters(settings)
 
     def _parameters(self, settings: Mapping[str, str]) -> None:
-        held = self._client.get_run(self._run).data.params
+        logged = self._client.get_run(self._run).data.params
         for name, value in settings.items():
-            if name not in held:
+            if name not in logged:
                 self._client.log_param(self._run, name, value)
-            elif held[name] != value:
+            elif logged[name] != value:
                 # A parameter stays as it is: what a prolonged run has now is a tag.
                 self._client.set_tag(self._run, f"now.{name}", value)
 
     def _own_run(self, key: str | None) -> str:
         """Return the run of an earlier call that is taken up again, or a new one."""
         client = self._client
-        found = client.get_experiment_by_name(self.experiment)
+        experiment = client.get_experiment_by_name(self.experiment)
         number = (
             client.create_experiment(self.experiment, artifact_location=self._files)
-            if found is None
-            else found.experiment_id
+            if experiment is None
+            else experiment.experiment_id
         )
         if key is not None:
             before = client.search_runs([number], f"tags.`{TAG}` = '{key}'", max_results=1)

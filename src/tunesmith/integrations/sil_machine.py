@@ -130,7 +130,7 @@ class TunesmithParameterTuner(ParameterTuner):
             finally:
                 decoder.close()
         self.result = result
-        self.decodings = sum(one["decoded"] for one in result.rounds or ())
+        self.decodings = sum(entry["decoded"] for entry in result.rounds or ())
         if others:
             stats.metrics[self.metric] = result.score
         # As sil-machine has it: between 0 and 1.
@@ -173,7 +173,10 @@ def use_tunesmith(trainer: ThotSmtModelTrainer, **options: Any) -> TunesmithPara
 
 def _inputs(source: Sequence[Sequence[str]], target: Sequence[Sequence[str]]) -> Inputs:
     """Return the pairs that Thot can translate; sil-machine's own tuner passes over others."""
-    pairs = [(" ".join(words), " ".join(held)) for words, held in zip(source, target, strict=True)]
+    pairs = [
+        (" ".join(words), " ".join(translation))
+        for words, translation in zip(source, target, strict=True)
+    ]
     short = [pair for pair in pairs if len(pair[0].split()) <= MOST_WORDS]
     limit = f"more than {MOST_WORDS} words, which Thot does not translate"
     if pairs and not short:

@@ -243,14 +243,14 @@ class LinearReranker(BaseEstimator):  # type: ignore[misc]
                 if groups is None:
                     raise ArgumentError(f"X has no column '{column}'; give it, or groups")
                 return X, groups
-            own = X[column]
+            column_values = X[column]
             rest = X[[name for name in X.columns if name != column]]
         else:
             if issparse(X):
                 raise ArgumentError("group_column goes with frames and arrays; give groups")
             whole = np.asarray(X)
-            own, rest = whole[:, column], np.delete(whole, column, axis=1)
-        return rest, own if groups is None else groups
+            column_values, rest = whole[:, column], np.delete(whole, column, axis=1)
+        return rest, column_values if groups is None else groups
 
     def _check_groups(self, groups: Any, count: int) -> None:
         """Raise an error, or warn, where groups are missing: one winner of all is hardly meant."""
@@ -294,22 +294,22 @@ class LinearReranker(BaseEstimator):  # type: ignore[misc]
         if not isinstance(self.tuner, str):
             raise ArgumentError(f"tuner is {self.tuner!r:.60}; give a name, or a tuner")
         options = dict(self.tuner_options or {})
-        found = TUNERS.get(self.tuner)
+        tuner_class = TUNERS.get(self.tuner)
         if self.bounds is not None:
-            if "bound" not in {option.field for option in options_of(found)}:
+            if "bound" not in {option.field for option in options_of(tuner_class)}:
                 raise ArgumentError(
                     f"tuner '{self.tuner}' takes no bounds; leave them out, or take mert"
                 )
-            given = self.bounds
-            if not isinstance(given, Mapping):
-                given = dict.fromkeys(names, given)
-            ranges = {name: _range(name, pair) for name, pair in given.items()}
+            bounds = self.bounds
+            if not isinstance(bounds, Mapping):
+                bounds = dict.fromkeys(names, bounds)
+            ranges = {name: _range(name, pair) for name, pair in bounds.items()}
             options["bound"] = {name: text for name, text in ranges.items() if text != ":"}
         try:
-            return found(**options)
+            return tuner_class(**options)
         except TypeError as error:
-            what = str(error).partition(") ")[2] or str(error)
-            raise ArgumentError(f"tuner '{self.tuner}': {what}; see its options") from None
+            problem = str(error).partition(") ")[2] or str(error)
+            raise ArgumentError(f"tuner '{self.tuner}': {problem}; see its options") from None
 
     def _start(self, names: tuple[str, ...]) -> Mapping[str, float] | None:
         if self.start is None or isinstance(self.start, Mapping):
@@ -343,12 +343,12 @@ class LinearReranker(BaseEstimator):  # type: ignore[misc]
 
 def _validated(estimator: Any, X: Any, **more: Any) -> Any:  # noqa: N803
     """Check arguments as scikit-learn does; return them as arrays of numbers."""
-    own = {"accept_sparse": "csr", "dtype": np.float64, **more}
+    options = {"accept_sparse": "csr", "dtype": np.float64, **more}
     try:
         from sklearn.utils.validation import validate_data
     except ImportError:  # before 1.6
-        return estimator._validate_data(X, **own)
-    return validate_data(estimator, X, **own)
+        return estimator._validate_data(X, **options)
+    return validate_data(estimator, X, **options)
 
 
 def _grouped(
@@ -360,7 +360,7 @@ def _grouped(
     order = np.argsort(numbers, kind="stable")
     sizes = np.bincount(numbers)
     nothing = Texts(np.zeros(count + 1, np.int64), np.zeros(0, np.int32))
-    found = CandidateSet(
+    candidates = CandidateSet(
         tuple(range(len(sizes))),
         np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         _features(rows[order], names),
@@ -368,7 +368,7 @@ def _grouped(
         (),
         columns={} if worth is None else {"y": worth[order].astype(np.float64)},
     )
-    return found, order
+    return candidates, order
 
 
 def _group_numbers(groups: Any, count: int) -> Ints:
@@ -382,12 +382,12 @@ def _group_numbers(groups: Any, count: int) -> Ints:
     if len(values) != count:
         raise ArgumentError(f"X has {count} rows and groups {len(values)}; give one group a row")
     seen: dict[Any, int] = {}
-    found = np.empty(count, np.int64)
+    numbers = np.empty(count, np.int64)
     for k, value in enumerate(values):
         if _is_missing(value):
             raise ArgumentError(f"the group of row {k} is missing; fill the gaps")
-        found[k] = seen.setdefault(value, len(seen))
-    return found
+        numbers[k] = seen.setdefault(value, len(seen))
+    return numbers
 
 
 def _is_missing(value: Any) -> bool:
@@ -414,12 +414,12 @@ def _numbered(rows: Any) -> tuple[str, ...]:
     return tuple(f"x{k}" for k in range(rows.shape[1]))
 
 
-def _column(name: str, given: Any, count: int | None = None) -> Floats:
+def _column(name: str, values: Any, count: int | None = None) -> Floats:
     """Return numbers, one per row."""
-    found: Floats = column_or_1d(check_array(given, ensure_2d=False, dtype=np.float64))
-    if count is not None and len(found) != count:
-        raise ArgumentError(f"X has {count} rows and {name} {len(found)}; give one number per row")
-    return found
+    column: Floats = column_or_1d(check_array(values, ensure_2d=False, dtype=np.float64))
+    if count is not None and len(column) != count:
+        raise ArgumentError(f"X has {count} rows and {name} {len(column)}; give one number per row")
+    return column
 
 
 def _warn_of_one_group(groups: Any, count: int) -> None:

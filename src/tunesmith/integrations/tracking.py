@@ -141,9 +141,9 @@ def quiet(environment: Mapping[str, str]) -> Iterator[None]:
 
 def figure_name(name: str) -> str:
     """Return what a figure is called, so that those of all sets stand in one group."""
-    which, _, rest = name.partition("_")
-    if which in SETS and rest in SPLIT:
-        return f"{rest}/{which}"
+    set_name, _, rest = name.partition("_")
+    if set_name in SETS and rest in SPLIT:
+        return f"{rest}/{set_name}"
     return f"{name}/tune" if name in SPLIT else name
 
 
@@ -152,8 +152,8 @@ def largest(weights: Weights, most: int) -> dict[str, float]:
     names = list(weights)
     if len(names) > most:
         names = sorted(names, key=lambda name: -abs(weights[name]))[:most]
-    wanted = set(names)
-    return {name: float(value) for name, value in weights.items() if name in wanted}
+    shown = set(names)
+    return {name: float(value) for name, value in weights.items() if name in shown}
 
 
 def sanitized(name: str, refused: re.Pattern[str], longest: int) -> str:
@@ -196,9 +196,9 @@ def scores_of(result: TuneResult) -> dict[str, float]:
     return {f"final/{name}": value for name, value in figures.items() if value is not None}
 
 
-def folder_of(given: str | Path, tracker: str) -> Path:
+def folder_of(path: str | Path, tracker: str) -> Path:
     """Create a folder; raise an error if that fails."""
-    folder = Path(given)
+    folder = Path(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

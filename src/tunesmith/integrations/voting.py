@@ -185,27 +185,29 @@ class WeightedVote(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the probabilities of rows by models that were trained on others."""
         splitter = check_cv(self.cv, y, classifier=True)
         splits = [*splitter.split(X, y)]  # the same for all, also where it is random
-        found = {}
+        votes = {}
         for name, model in self.estimators:
             method = "predict_proba" if hasattr(model, "predict_proba") else "predict"
-            got = cross_val_predict(
+            predictions = cross_val_predict(
                 clone(model), X, y, cv=splits, method=method, n_jobs=self.n_jobs
             )
-            found[name] = got if method == "predict_proba" else self._all_to_one(got)
-        return found
+            votes[name] = (
+                predictions if method == "predict_proba" else self._all_to_one(predictions)
+            )
+        return votes
 
     def _votes(self, X: Any) -> dict[str, Floats]:  # noqa: N803
         """Return the probabilities of rows by the models, a column for each class."""
-        found = {}
+        votes = {}
         for (name, _), model in zip(self.estimators, self.estimators_, strict=True):
             if not hasattr(model, "predict_proba"):
-                found[name] = self._all_to_one(model.predict(X))
+                votes[name] = self._all_to_one(model.predict(X))
                 continue
             probabilities = np.asarray(model.predict_proba(X), np.float64)
             columns = np.searchsorted(self.classes_, model.classes_)
-            found[name] = np.zeros((len(probabilities), len(self.classes_)))
-            found[name][:, columns] = probabilities
-        return found
+            votes[name] = np.zeros((len(probabilities), len(self.classes_)))
+            votes[name][:, columns] = probabilities
+        return votes
 
     def _all_to_one(self, predicted: Any) -> Floats:
         return np.asarray(np.asarray(predicted)[:, None] == self.classes_, np.float64)

@@ -61,7 +61,9 @@ def _with_plain_types(find: Callable[..., Any]) -> Callable[..., Any]:
 
     def find_template(arguments: Any, keywords: Any) -> Any:
         plain = tuple(map(_plain_type, arguments))
-        return find(plain, {name: _plain_type(one) for name, one in keywords.items()})
+        return find(
+            plain, {name: _plain_type(argument_type) for name, argument_type in keywords.items()}
+        )
 
     return find_template
 

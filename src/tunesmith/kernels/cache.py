@@ -64,7 +64,7 @@ class KernelCache(_Cache):  # type: ignore[misc]
         self._kernel = kernel
         self._is_enabled = True
         #: What a version was going to be made of when it began to be compiled, by its types.
-        self._begun: dict[str, str] = {}
+        self._compiling: dict[str, str] = {}
 
     @property
     def cache_path(self) -> str:
@@ -92,12 +92,12 @@ class KernelCache(_Cache):  # type: ignore[misc]
         key = self._key(sig, target_context.codegen())
         payload = _read(self._path(key), key) if key else None
         if payload is None:
-            self._begun[str(sig)] = key
+            self._compiling[str(sig)] = key
             return None
         try:
             loaded = self._rebuild(target_context, payload)
         except (pickle.UnpicklingError, AttributeError, ImportError, TypeError, ValueError):
-            self._begun[str(sig)] = key
+            self._compiling[str(sig)] = key
             return None
         KernelCache.loaded += 1
         return loaded
@@ -108,7 +108,7 @@ class KernelCache(_Cache):  # type: ignore[misc]
             return
         # A constant that was changed meanwhile may or may not be in the code.
         key = self._key(sig, data.codegen)
-        if not key or self._begun.pop(str(sig), None) != key:
+        if not key or self._compiling.pop(str(sig), None) != key:
             return
         if is_writable():
             _write(self._path(key), key, self._reduced(data))
@@ -157,13 +157,13 @@ def cache_folder() -> Path:
 
 
 @cache  # a relative one is meant from where the process began
-def _folder(given: str | None) -> Path:
-    if given:
+def _folder(path: str | None) -> Path:
+    if path:
         try:
-            return Path(given).expanduser().absolute()
+            return Path(path).expanduser().absolute()
         except (OSError, RuntimeError):  # no such user, or no current folder
             raise TunesmithError(
-                f"{VARIABLE} is '{given}', which is no folder; name one, or leave it unset"
+                f"{VARIABLE} is '{path}', which is no folder; name one, or leave it unset"
             ) from None
     import platformdirs
 
@@ -248,9 +248,9 @@ def clear() -> tuple[int, int]:
 def _is_ours(folder: Path) -> bool:
     if not hasattr(os, "getuid"):
         return True
-    about = folder.stat()
+    status = folder.stat()
     others = stat.S_IWGRP | stat.S_IWOTH
-    return about.st_uid == os.getuid() and not about.st_mode & others
+    return status.st_uid == os.getuid() and not status.st_mode & others
 
 
 def read_entry(path: Path) -> tuple[str, bytes] | None:

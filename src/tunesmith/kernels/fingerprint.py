@@ -124,7 +124,7 @@ def _class(value: type) -> str:
 @cache
 def _code(code: CodeType) -> str:
     """Describe what a function does; where it stands in its file does not matter."""
-    constants = [_constant(one) for one in code.co_consts]
+    constants = [_constant(constant) for constant in code.co_consts]
     names = (code.co_names, code.co_varnames, code.co_cellvars, code.co_freevars)
     return f"{code.co_code.hex()} {code.co_argcount} {code.co_flags} {constants} {names}"
 
@@ -138,8 +138,8 @@ def _constant(value: Any) -> str:
 
 @cache
 def _names(code: CodeType) -> set[str]:
-    found = set(code.co_names)
-    for one in code.co_consts:
-        if isinstance(one, CodeType):
-            found |= _names(one)
-    return found
+    names = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            names |= _names(constant)
+    return names

@@ -55,18 +55,18 @@ def argsort(values: Any) -> Ints:
 def sorted_copy(values: Any) -> Any:
     """Return values in ascending order."""
     order = argsort(values)
-    found = np.empty(order.shape[0], values.dtype)
+    ascending = np.empty(order.shape[0], values.dtype)
     for i in range(order.shape[0]):
-        found[i] = values[order[i]]
-    return found
+        ascending[i] = values[order[i]]
+    return ascending
 
 
 @kernel
-def first_not_below(values: Any, begin: int, end: int, wanted: Number) -> int:
+def first_not_below(values: Any, begin: int, end: int, bound: Number) -> int:
     """Return the first place between two, in ascending values, whose value is not below another."""
     while begin < end:
         middle = (begin + end) // 2
-        if values[middle] < wanted:
+        if values[middle] < bound:
             begin = middle + 1
         else:
             end = middle
@@ -76,18 +76,18 @@ def first_not_below(values: Any, begin: int, end: int, wanted: Number) -> int:
 @kernel
 def kth_smallest(values: Any, k: int) -> Number:
     """Return the value that would be at place k if values were sorted (Hoare's selection)."""
-    own = values.copy()
-    begin, end = 0, own.shape[0] - 1
+    scratch = values.copy()
+    begin, end = 0, scratch.shape[0] - 1
     while begin < end:
-        pivot = own[(begin + end) // 2]
+        pivot = scratch[(begin + end) // 2]
         left, right = begin, end
         while left <= right:
-            while own[left] < pivot:
+            while scratch[left] < pivot:
                 left += 1
-            while pivot < own[right]:
+            while pivot < scratch[right]:
                 right -= 1
             if left <= right:
-                own[left], own[right] = own[right], own[left]
+                scratch[left], scratch[right] = scratch[right], scratch[left]
                 left += 1
                 right -= 1
         if k <= right:
@@ -96,4 +96,4 @@ def kth_smallest(values: Any, k: int) -> Number:
             begin = left
         else:
             break
-    return own[k]
+    return scratch[k]

@@ -13,6 +13,8 @@ from tunesmith.significance.comparison import Comparison
 from tunesmith.significance.sentences import Ranking
 
 TABLES = (".txt", ".json", ".tex")
+#: What stands for tables as a page, which ``report`` writes.
+PAGE = ".html"
 SENTENCES = (".tsv", ".jsonl")
 #: What would break a line or a cell.
 _BREAKS = {c: f"\\x{c:02x}" for c in (*range(32), *range(127, 160))}
@@ -22,7 +24,7 @@ _BREAKS |= {0x2028: "\\u2028", 0x2029: "\\u2029"}
 
 def check_table_file(path: str) -> None:
     """Raise an error unless tables can be written to a file."""
-    _check(path, TABLES)
+    _check(path, (*TABLES, PAGE))
 
 
 def check_sentence_file(path: str) -> None:
@@ -40,6 +42,11 @@ def _check(path: str, endings: Sequence[str]) -> None:
 def _ending(path: str) -> str:
     stem, ending = os.path.splitext(path)
     return os.path.splitext(stem)[1] if ending in SUFFIXES else ending
+
+
+def is_page(path: str) -> bool:
+    """Say whether a name asks for a page."""
+    return _ending(path) == PAGE
 
 
 def write_table(comparison: Comparison, path: str, most: int = 0) -> None:

@@ -13,10 +13,6 @@ from rich.text import Text
 if TYPE_CHECKING:
     from tunesmith.significance.comparison import Comparison, MetricComparison, PairedTest
     from tunesmith.significance.sentences import Ranking
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tunesmith.significance.comparison import Comparison, MetricComparison, PairedTest
 
 
 #: Joiners that writing needs; what else is not printable is shown as an escape.

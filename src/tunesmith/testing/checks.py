@@ -127,8 +127,8 @@ def requirement(rule: Callable[..., Any]) -> str:
 def described(error: BaseException) -> str:
     """Describe what was raised and where."""
     last = traceback.extract_tb(error.__traceback__)[-1]
-    what = " ".join(f"{type(error).__name__}: {error}".split())
-    return f"{what[:300]} (raised at {os.path.basename(last.filename)}:{last.lineno})"
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    return f"{text[:300]} (raised at {os.path.basename(last.filename)}:{last.lineno})"
 
 
 def name_of(plugin: object) -> str:
@@ -156,13 +156,13 @@ def demand_no_global_randomness(work: Callable[[], R], same: Callable[[R, R], bo
     )
 
 
-def demand_same_for_threads(work: Callable[[], Any], what: str, remedy: str) -> None:
+def demand_same_for_threads(work: Callable[[], Any], subject: str, remedy: str) -> None:
     """Run with one thread and with two, which must give the same bits."""
     results = []
     for count in (1, 2):
         with threads(count):
             results.append(work())
-    demand(same_bits(*results), f"{what} differ between one thread and two", remedy)
+    demand(same_bits(*results), f"{subject} differ between one thread and two", remedy)
 
 
 def same_bits(a: Any, b: Any) -> bool:

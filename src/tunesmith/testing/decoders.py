@@ -208,7 +208,7 @@ def first_is_the_best(probe: _Probe) -> None:
 
 def same_weights_same_candidates(probe: _Probe) -> None:
     """Return the same candidates for the same weights, whatever the global random numbers."""
-    demand_no_global_randomness(probe.lists, lambda one, other: one == other)
+    demand_no_global_randomness(probe.lists, lambda first, second: first == second)
 
 
 def earlier_calls_do_not_matter(probe: _Probe) -> None:
@@ -239,11 +239,13 @@ def jobs_change_nothing(probe: _Probe) -> None:
     """Return the same candidates in one job and in two, if it has that option."""
     if not hasattr(probe.decoder, "jobs"):
         raise NotApplicable("it has no jobs")
-    one, two = (
+    with_one, with_two = (
         probe.lists(decoder=dataclasses.replace(probe.decoder, jobs=jobs))  # type: ignore[type-var]
         for jobs in (1, 2)
     )
-    demand(one == two, "candidates differ between one job and two", "join the jobs in order")
+    demand(
+        with_one == with_two, "candidates differ between one job and two", "join the jobs in order"
+    )
 
 
 def copies_decode_alike(probe: _Probe) -> None:
@@ -260,10 +262,10 @@ def copies_decode_alike(probe: _Probe) -> None:
             f"it cannot be pickled ({type(error).__name__}: {error}); leave out in __getstate__ "
             "what cannot be, or set is_portable to False"
         ) from None
-    for decoder, what in ((copy, "a copy of it"), (rebuilt, "what parted() makes")):
+    for decoder, description in ((copy, "a copy of it"), (rebuilt, "what parted() makes")):
         demand(
             probe.lists(decoder=decoder) == probe.lists(),
-            f"{what} gives other candidates",
+            f"{description} gives other candidates",
             "let a copy have everything that the candidates depend on",
         )
 

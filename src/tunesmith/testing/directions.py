@@ -141,13 +141,13 @@ def easy_problem_is_solved(probe: _DirectionsProbe) -> None:
 
 def unusual_sets_are_climbed(probe: _DirectionsProbe) -> None:
     """Climb on single candidates, equal vectors, constant and sparse features, and from 0."""
-    for what, tuning in odd_problems().items():
+    for description, tuning in odd_problems().items():
         for begin in (1.0, 0.0):
             weights = np.full(len(tuning.candidates.features.names), begin)
             _, first, end = probe.climb(tuning, weights)
             demand(
                 np.isfinite(end.weights).all() and end.gain >= first.gain,
-                f"on a set with {what} a climb from weights of {begin:g} ends at "
+                f"on a set with {description} a climb from weights of {begin:g} ends at "
                 f"{end.weights.tolist()}",
                 "keep weights finite, and move with climb.take",
             )

@@ -29,7 +29,7 @@ class WrittenFile:
 
     path: str
     data: bytes
-    what: str
+    description: str
     candidates: CandidateSet | None
 
     @property
@@ -102,9 +102,11 @@ class FormatProbe:
             refused = "it has no writer"
             if self.can_write:
                 samples = sets(self.format.holds, self.features)
-                for k, (what, candidates) in enumerate(samples.items()):
+                for k, (description, candidates) in enumerate(samples.items()):
                     try:
-                        files.append(self.written(candidates, what, os.path.join(folder, str(k))))
+                        files.append(
+                            self.written(candidates, description, os.path.join(folder, str(k)))
+                        )
                     except UsageError as error:
                         refused = str(error)
             if self.sample is not None:
@@ -128,14 +130,14 @@ class FormatProbe:
             self.read(richest.path, richest.data)  # skips if options are needed
             yield richest
 
-    def written(self, candidates: CandidateSet, what: str, folder: str) -> WrittenFile:
+    def written(self, candidates: CandidateSet, description: str, folder: str) -> WrittenFile:
         """Write a set to a new folder."""
         os.makedirs(folder)
         path = os.path.join(folder, f"sample{self._suffix()}")
         order, scores = np.arange(len(candidates)), np.linspace(0.0, 1.0, len(candidates))
         self.format.write(candidates, order, scores, path)
         with open(path, "rb") as file:
-            return WrittenFile(path, file.read(), what, candidates)
+            return WrittenFile(path, file.read(), description, candidates)
 
     def _suffix(self) -> str:
         return self.format.suffixes[0] if self.format.suffixes else ".txt"

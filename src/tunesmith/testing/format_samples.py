@@ -47,7 +47,7 @@ def sets(holds: frozenset[str], features: tuple[str, ...] = FEATURES) -> dict[st
             "a set with one reference each": _with_inputs(rich, holds, several=False),
             "a plain set with one reference each": _with_inputs(plain, holds, several=False),
         }
-    candidate_sets = {what: as_set(some) for what, some in groups.items()}
+    candidate_sets = {description: as_set(some) for description, some in groups.items()}
     if "columns" in holds:
         candidate_sets["a set of statistics without texts"] = _statistics(plain)
     return candidate_sets
@@ -179,10 +179,10 @@ def first_difference(written: dict[Any, Any], read: dict[Any, Any]) -> str | Non
         if len(rows) != len(others):
             return f"group {i!r} has {len(others)} candidates, had {len(rows)}"
         for k, (row, other) in enumerate(zip(rows, others, strict=True)):
-            for what, a, b in zip(("text", "features", "columns"), row, other, strict=True):
+            for part, a, b in zip(("text", "features", "columns"), row, other, strict=True):
                 if a != b:
                     shown = _differing(a, b) if isinstance(a, dict) else f"{b!r}, was {a!r}"
-                    return f"candidate {k} of group {i!r}: {what} {shown}"
+                    return f"candidate {k} of group {i!r}: {part} {shown}"
     return None
 
 

@@ -101,7 +101,7 @@ def what_is_written_is_read_back(probe: FormatProbe) -> None:
             difference = first_difference(written, read)
             demand(
                 difference is None,
-                f"{file.what} does not come back as it was: {difference}",
+                f"{file.description} does not come back as it was: {difference}",
                 "write numbers with repr(float(value)), and read every line",
             )
 
@@ -224,11 +224,11 @@ def _with_value(probe: FormatProbe, file: WrittenFile, value: float) -> bytes:
         return written.read()
 
 
-def _demand_an_error(probe: FormatProbe, file: WrittenFile, data: bytes, what: str) -> None:
-    error = _error_of(probe, file, data, what)
+def _demand_an_error(probe: FormatProbe, file: WrittenFile, data: bytes, description: str) -> None:
+    error = _error_of(probe, file, data, description)
     demand(
         error is not None,
-        f"{what} is read without an error",
+        f"{description} is read without an error",
         "raise FormatError(source.name, line, problem, remedy)",
     )
 
@@ -258,7 +258,7 @@ def _damaged(data: bytes) -> Iterator[tuple[bytes, str]]:
 
 
 def _error_of(
-    probe: FormatProbe, file: WrittenFile, data: bytes, what: str
+    probe: FormatProbe, file: WrittenFile, data: bytes, description: str
 ) -> TunesmithError | None:
     """Read, and return the error; an error of another kind is a failure."""
     try:
@@ -268,18 +268,18 @@ def _error_of(
     except TunesmithError as error:
         demand(
             file.folder in str(error) and "\n" not in str(error),
-            f"{what} gives the error '{error}', which is not one line with the file's name",
+            f"{description} gives the error '{error}', which is not one line with the file's name",
             "raise FormatError(source.name, line, problem, remedy)",
         )
         return error
     except Exception as error:
         raise Broken(
-            f"{what} raises {described(error)}; "
+            f"{description} raises {described(error)}; "
             "catch it and raise FormatError(source.name, line, problem, remedy)"
         ) from error
     features = candidates.features
     finite = np.isfinite(features.dense).all() and np.isfinite(features.sparse.data).all()
-    demand(finite, f"{what} is read with values that are not finite", "raise a FormatError")
+    demand(finite, f"{description} is read with values that are not finite", "raise a FormatError")
     return None
 
 
@@ -290,7 +290,7 @@ def it_recognises_its_own(probe: FormatProbe) -> None:
         for file in files:
             demand(
                 probe.format.recognises(Source(file.path, file.data).head()) is True,
-                f"it does not recognise a file of its own ({file.what}): {file.data[:60]!r}",
+                f"it does not recognise a file of its own ({file.description}): {file.data[:60]!r}",
                 "fix recognises, or give check_format the names of features by which it knows them",
             )
 
@@ -304,9 +304,13 @@ def it_leaves_others_alone(probe: FormatProbe) -> None:
         demand(answer is False, f"recognises({head[:40]!r}) is {answer!r}", remedy)
     rng = np.random.default_rng(31)
     noise = [rng.bytes(int(n)) for n in rng.integers(1, 200, 200)]
-    taken = sum(bool(probe.format.recognises(head)) for head in noise)
+    recognised = sum(bool(probe.format.recognises(head)) for head in noise)
     # A format that looks for a single byte finds it by chance now and then.
-    demand(taken <= 5, f"it recognises {taken} of 200 files of random bytes as its own", remedy)
+    demand(
+        recognised <= 5,
+        f"it recognises {recognised} of 200 files of random bytes as its own",
+        remedy,
+    )
     for name, head in _heads_of_others(probe):
         demand(
             probe.format.recognises(head) is False,

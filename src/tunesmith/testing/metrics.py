@@ -97,20 +97,20 @@ def statistics_have_their_width(probe: MetricProbe) -> None:
         _demand_numbers(stats, (width,), "stats")
 
 
-def _demand_numbers(stats: Stats, shape: tuple[int, ...], what: str) -> None:
+def _demand_numbers(stats: Stats, shape: tuple[int, ...], description: str) -> None:
     demand(
         stats.shape == shape,
-        f"{what} has the shape {stats.shape}, and stat_names asks for {shape}",
+        f"{description} has the shape {stats.shape}, and stat_names asks for {shape}",
         "return one number for each name of stat_names",
     )
     demand(
         stats.dtype == np.float64 or np.issubdtype(stats.dtype, np.signedinteger),
-        f"{what} has the type {stats.dtype}",
+        f"{description} has the type {stats.dtype}",
         "return whole numbers with a sign or float64: they are added and subtracted",
     )
     demand(
         np.isfinite(stats).all(),
-        f"{what} holds a number that is not finite",
+        f"{description} holds a number that is not finite",
         "give empty texts and texts without a match finite statistics too",
     )
 
@@ -185,17 +185,17 @@ def score_takes_any_shape(probe: MetricProbe) -> None:
     width = totals.shape[-1]
     single = np.array([float(metric.score(row)) for row in totals.copy()])
     strided = np.repeat(totals, 2, axis=0)[::2]
-    for given, shape in (
+    for stats, shape in (
         (totals, (12,)),
         (totals.reshape(3, 4, width), (3, 4)),
         (totals.reshape(2, 3, 1, 2, width), (2, 3, 1, 2)),
         (strided, (12,)),
         (totals.astype(np.float64), (12,)),
     ):
-        scores = np.asarray(metric.score(given.copy() if given is not strided else given))
+        scores = np.asarray(metric.score(stats.copy() if stats is not strided else stats))
         demand(
             scores.shape == shape,
-            f"the score of statistics {given.shape} has the shape {scores.shape}, not {shape}",
+            f"the score of statistics {stats.shape} has the shape {scores.shape}, not {shape}",
             "index statistics as stats[..., k] and return an array without the last axis",
         )
         demand(
@@ -237,15 +237,15 @@ def input_is_left_alone(probe: MetricProbe) -> None:
     before = fingerprint(probe.candidates)
     probe.stats_of(probe.candidates)
     demand_unchanged(probe.candidates, before, "candidates")
-    given = probe.totals.copy()
-    probe.metric.score(given)
-    demand(same_bits(given, probe.totals), "score changes its argument", "work on a copy")
-    probe.metric.gain(given)
-    probe.metric.details(given[0])
-    demand(same_bits(given, probe.totals), "details changes its argument", "work on a copy")
+    totals = probe.totals.copy()
+    probe.metric.score(totals)
+    demand(same_bits(totals, probe.totals), "score changes its argument", "work on a copy")
+    probe.metric.gain(totals)
+    probe.metric.details(totals[0])
+    demand(same_bits(totals, probe.totals), "details changes its argument", "work on a copy")
     if probe.metric.has_slope:
-        probe.metric.slope(given)
-        demand(same_bits(given, probe.totals), "slope changes its argument", "work on a copy")
+        probe.metric.slope(totals)
+        demand(same_bits(totals, probe.totals), "slope changes its argument", "work on a copy")
     if not probe.metric.columns:
         references = ["the cat sat", "a dog"]
         probe.metric.stats("the cat", references)

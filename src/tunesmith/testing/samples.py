@@ -212,19 +212,19 @@ def odd_problems() -> dict[str, TuningSet]:
     }
 
 
-def fingerprint(thing: CandidateSet | TuningSet) -> dict[str, str]:
+def fingerprint(data: CandidateSet | TuningSet) -> dict[str, str]:
     """Return a digest of every array, to detect changes."""
-    if not isinstance(thing, CandidateSet):
-        return {"stats": _digest(thing.stats), **fingerprint(thing.candidates)}
-    features, references = thing.features, thing.references
+    if not isinstance(data, CandidateSet):
+        return {"stats": _digest(data.stats), **fingerprint(data.candidates)}
+    features, references = data.features, data.references
     arrays: dict[str, Any] = {
-        "start": thing.start,
+        "start": data.start,
         "dense features": features.dense,
         "sparse features": features.sparse.data,
         "rows of sparse features": features.sparse.indices,
         "columns of sparse features": features.sparse.indptr,
-        "offsets of texts": thing.texts.start,
-        "texts": thing.texts.ids,
+        "offsets of texts": data.texts.start,
+        "texts": data.texts.ids,
     }
     if references is not None:
         arrays |= {
@@ -232,7 +232,7 @@ def fingerprint(thing: CandidateSet | TuningSet) -> dict[str, str]:
             "offsets of references": references.texts.start,
             "references": references.texts.ids,
         }
-    arrays |= {f"column {name}": column for name, column in thing.columns.items()}
+    arrays |= {f"column {name}": column for name, column in data.columns.items()}
     return {name: _digest(array) for name, array in arrays.items()}
 
 
@@ -241,11 +241,13 @@ def _digest(array: Any) -> str:
     return hashlib.sha256(f"{values.dtype}{values.shape}".encode() + values.tobytes()).hexdigest()
 
 
-def demand_unchanged(thing: CandidateSet | TuningSet, before: Mapping[str, str], what: str) -> None:
+def demand_unchanged(
+    data: CandidateSet | TuningSet, before: Mapping[str, str], description: str
+) -> None:
     """Raise an error if an array has changed since its fingerprint was taken."""
-    after = fingerprint(thing)
+    after = fingerprint(data)
     changed = [name for name in before if before[name] != after[name]]
-    demand(not changed, f"it changes the {what}: {', '.join(changed)}", "work on copies")
+    demand(not changed, f"it changes the {description}: {', '.join(changed)}", "work on copies")
 
 
 def all_choices(candidates: CandidateSet) -> list[Any]:

@@ -172,10 +172,10 @@ def input_is_left_alone(probe: _TunerProbe) -> None:
     for tuning in rough_problems()[:2]:
         before = fingerprint(tuning)
         start = np.array([0.3, -0.2, 0.1])
-        given = start.copy()
-        probe.tuner.tune(tuning, given, np.random.default_rng(1))
+        passed = start.copy()
+        probe.tuner.tune(tuning, passed, np.random.default_rng(1))
         demand(
-            same_bits(given, start), "it changes the starting weights", "begin with start.copy()"
+            same_bits(passed, start), "it changes the starting weights", "begin with start.copy()"
         )
         probe.fit(tuning)
         demand_unchanged(tuning, before, "set")
@@ -215,7 +215,7 @@ def _fitted_vector(probe: _TunerProbe, tuning: TuningSet) -> Floats:
 
 def unusual_sets_are_tuned(probe: _TunerProbe) -> None:
     """Tune sets with single candidates, equal vectors, constant or sparse features."""
-    for what, tuning in odd_problems().items():
+    for description, tuning in odd_problems().items():
         width = len(tuning.candidates.features.names)
         for start in (None, np.ones(width)):
             try:
@@ -224,9 +224,9 @@ def unusual_sets_are_tuned(probe: _TunerProbe) -> None:
                     outcome = probe.tuner.tune(tuning, start, np.random.default_rng(1))
             except Exception as error:
                 raise Broken(
-                    f"a set with {what} raises {described(error)}; such sets are valid"
+                    f"a set with {description} raises {described(error)}; such sets are valid"
                 ) from error
-            _demand_weights(outcome, width, f"on a set with {what} ")
+            _demand_weights(outcome, width, f"on a set with {description} ")
 
 
 def easy_problem_is_solved(probe: _TunerProbe) -> None:

@@ -87,7 +87,7 @@ class _WeightsProbe:
         """Yield what the format can write: a description, the weights and the text."""
         refused = ""
         done = 0
-        for what, values in SETS.items():
+        for description, values in SETS.items():
             weights = Weights.from_dict(values)
             try:
                 text = self.format.write(weights, b"")
@@ -96,46 +96,46 @@ class _WeightsProbe:
                 continue
             demand(isinstance(text, bytes), f"write returns {type(text).__name__}", "return bytes")
             done += 1
-            yield what, weights, text
+            yield description, weights, text
         demand(done, f"it writes no weights at all ({refused})", "take plain names at least")
 
-    def demand_same(self, written: Weights, text: bytes, what: str) -> None:
+    def demand_same(self, written: Weights, text: bytes, description: str) -> None:
         read = self.format.read(text, PLACE)
         demand(isinstance(read, Weights), f"read returns {type(read).__name__}", "return Weights")
         for name in {**written, **read}:
             demand(
                 written.get(name) == read.get(name),
-                f"{what}: '{name}' is {read.get(name, 'missing')!r}, "
+                f"{description}: '{name}' is {read.get(name, 'missing')!r}, "
                 f"was {written.get(name, 'missing')!r}",
                 "write numbers with repr(float(value)), and read every one",
             )
         demand(
             written.names == read.names,
-            f"{what}: the names are in the order {read.names}, were {written.names}",
+            f"{description}: the names are in the order {read.names}, were {written.names}",
             "keep their order",
         )
 
 
 def what_is_written_is_read_back(probe: _WeightsProbe) -> None:
     """Read weights back value for value, in their order."""
-    for what, weights, text in probe.texts():
-        probe.demand_same(weights, text, what)
+    for description, weights, text in probe.texts():
+        probe.demand_same(weights, text, description)
 
 
 def a_file_is_written_again(probe: _WeightsProbe) -> None:
     """Put other values into the text of a file, and new names beside them."""
-    for what, weights, text in probe.texts():
+    for description, weights, text in probe.texts():
         changed = {name: 2.0 * np.sign(value) + 0.25 for name, value in weights.items()}
         others = Weights.from_dict(changed | {"a-new-one": -0.125})
-        probe.demand_same(others, probe.format.write(others, text), f"{what}, written again")
+        probe.demand_same(others, probe.format.write(others, text), f"{description}, written again")
 
 
 def it_recognises_its_own(probe: _WeightsProbe) -> None:
     """Recognise every text that it writes."""
-    for what, _, text in probe.texts():
+    for description, _, text in probe.texts():
         demand(
             probe.format.recognises(text) is True,
-            f"it does not recognise what it writes ({what}): {text[:60]!r}",
+            f"it does not recognise what it writes ({description}): {text[:60]!r}",
             "fix recognises",
         )
 
@@ -147,8 +147,14 @@ def it_leaves_others_alone(probe: _WeightsProbe) -> None:
         answer = probe.format.recognises(text)
         demand(answer is False, f"recognises({text[:40]!r}) is {answer!r}", remedy)
     rng = np.random.default_rng(41)
-    taken = sum(bool(probe.format.recognises(rng.bytes(int(n)))) for n in rng.integers(1, 99, 200))
-    demand(taken <= 5, f"it recognises {taken} of 200 files of random bytes as its own", remedy)
+    recognised = sum(
+        bool(probe.format.recognises(rng.bytes(int(n)))) for n in rng.integers(1, 99, 200)
+    )
+    demand(
+        recognised <= 5,
+        f"it recognises {recognised} of 200 files of random bytes as its own",
+        remedy,
+    )
     for name in WEIGHTS_FORMATS.names():
         other: Any = WEIGHTS_FORMATS.get(name)
         if name == name_of(probe.format) or other is type(probe.format):
@@ -170,10 +176,12 @@ def _texts_of(other: WeightsFormat) -> list[bytes]:
 
 def wrong_weights_are_an_error(probe: _WeightsProbe) -> None:
     """Raise a FormatError for values that are no finite numbers."""
-    for what, _, text in probe.texts():
+    for description, _, text in probe.texts():
         for value in (b"nan", b"inf", b"-inf", b"1e999", b"a-word"):
             damaged = text.replace(repr(MARK).encode(), value)
-            demand(damaged != text, f"{what} are written with fewer digits", "use repr(value)")
+            demand(
+                damaged != text, f"{description} are written with fewer digits", "use repr(value)"
+            )
             if probe.format.recognises(damaged):
                 error = _error_of(probe, damaged, f"the value {value.decode()}")
                 demand(
@@ -199,7 +207,7 @@ def damaged_files_are_an_error(probe: _WeightsProbe) -> None:
                 _error_of(probe, damaged, f"the text {damaged[:80]!r}")
 
 
-def _error_of(probe: _WeightsProbe, text: bytes, what: str) -> TunesmithError | None:
+def _error_of(probe: _WeightsProbe, text: bytes, description: str) -> TunesmithError | None:
     """Read as a user's file is read, and return the error; one of another kind is a failure."""
     try:
         check_utf8(text, PLACE, 1)
@@ -212,13 +220,13 @@ def _error_of(probe: _WeightsProbe, text: bytes, what: str) -> TunesmithError | 
     except TunesmithError as error:
         demand(
             PLACE in str(error) and "\n" not in str(error),
-            f"{what} gives the error '{error}', which is not one line with the file's name",
+            f"{description} gives the error '{error}', which is not one line with the file's name",
             "raise FormatError(name, line, problem, remedy)",
         )
         return error
     except Exception as error:
         raise Broken(
-            f"{what} raises {described(error)}; "
+            f"{description} raises {described(error)}; "
             "catch it and raise FormatError(name, line, problem, remedy)"
         ) from error
     demand(isinstance(weights, Weights), f"read returns {type(weights).__name__}", "return Weights")

@@ -69,7 +69,7 @@ class Auto(Constrained, Remembering):
 
     member: Texts = option(
         (),
-        "algorithm of the committee, as pro:objective=scaled, in place of the usual ones",
+        "a member of the committee, such as pro:objective=scaled, instead of the default ones",
         "NAME",
         convert=distinct_texts,
     )
@@ -148,14 +148,14 @@ class Auto(Constrained, Remembering):
         tuning: Task,
         start: Mapping[str, float] | None = None,
         dev: Task | None = None,
-        *about: Any,
+        *rest: Any,
         **more: Any,
     ) -> TuneResult:
         """Tune weights on a set; see :meth:`Tuner.fit`.
 
         ``dev`` takes part in the decisions that held-out sentences make.
         """
-        return Tuner.fit(self.changed(_dev=dev), tuning, start, dev, *about, **more)
+        return Tuner.fit(self.changed(_dev=dev), tuning, start, dev, *rest, **more)
 
     def tune(self, tuning: Task, start: Floats | None, rng: np.random.Generator) -> Outcome:
         """Let all members tune, decide how far to go towards their average, and go there."""
@@ -164,8 +164,8 @@ class Auto(Constrained, Remembering):
         begin = space.exact(begin) if start is not None else space.inside(begin)
         members = self._able(tuning.metric, self.members(len(tuning.names)))
         if tuning.has_forests:
-            members = {name: one for name, one in members.items() if one.takes_forests}
-            quick = {name: one for name, one in members.items() if name in ON_FORESTS}
+            members = {name: member for name, member in members.items() if member.takes_forests}
+            quick = {name: member for name, member in members.items() if name in ON_FORESTS}
             if quick and not self.member:
                 members = quick
         if is_demanded() and not any(member.uses_device for member in members.values()):
@@ -174,7 +174,7 @@ class Auto(Constrained, Remembering):
                 "as a member"
             )
         if self.earlier is not None:
-            members = {name: one.after(self.earlier) for name, one in members.items()}
+            members = {name: member.after(self.earlier) for name, member in members.items()}
         committee = _Committee(tuning, space, begin, members)
         if tuning.groups < FEW_SENTENCES:
             committee.run([tuning], start, rng)
@@ -218,10 +218,10 @@ class _Committee:
         count, done = len(parts) * len(self.members), 0
 
         def so_far() -> SoFar | None:
-            found = [w for every in self.weights.values() for w in every]
-            if not found:
+            weights = [w for every in self.weights.values() for w in every]
+            if not weights:
                 return None
-            return SoFar({0: Outcome(self._average(found))}, f"{done} of {count} runs of members")
+            return SoFar({0: Outcome(self._average(weights))}, f"{done} of {count} runs of members")
 
         keep(so_far)
         generators = rng.spawn(len(parts))
@@ -240,7 +240,7 @@ class _Committee:
     def _run_one(
         self, name: str, member: Tuner, part: Task, start: Floats | None, rng: np.random.Generator
     ) -> None:
-        begun = working_seconds()
+        started = working_seconds()
         try:
             with recorded_warnings() as caught, whole_or_nothing(), device_for(member.uses_device):
                 _check_part(member, part)
@@ -256,7 +256,7 @@ class _Committee:
                 if issubclass(warning.category, UserWarning):
                     warnings.warn(f"{name}: {warning.message}", stacklevel=3)
         self.weights[name].append(self.scaled(outcome.weights))
-        self.seconds[name] += working_seconds() - begun
+        self.seconds[name] += working_seconds() - started
         self.line_searches += outcome.line_searches
 
     def _average(self, every: Sequence[Floats]) -> Floats:
@@ -274,8 +274,8 @@ class _Committee:
         """Return the average of all members, where nothing can be held out."""
         weights = self._average([every[0] for every in self.weights.values()])
         entries = [self._entry(name, None, 1.0 / len(self.weights)) for name in self.members]
-        about: dict[str, Any] = {"members": entries, "parts": 0, "step": 1.0, "steps": []}
-        return Outcome(weights, line_searches=self.line_searches, committee=about)
+        committee: dict[str, Any] = {"members": entries, "parts": 0, "step": 1.0, "steps": []}
+        return Outcome(weights, line_searches=self.line_searches, committee=committee)
 
     def decided(self, folds: Folds, dev: Task | None) -> Outcome:
         """Return the average as far as held-out sentences support it."""

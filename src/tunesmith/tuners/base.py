@@ -59,6 +59,8 @@ class Tuner(Options, ABC):
     takes_forests: ClassVar[bool] = False
     #: Whether it can work on rankings, where lines and points are all that can be asked for.
     takes_rankings: ClassVar[bool] = False
+    #: Whether lines and points are all that it asks of lists, whose parts may be with workers then.
+    takes_shards: ClassVar[bool] = False
     #: Whether a GPU can search for it.
     uses_device: ClassVar[bool] = False
     #: Whether it makes lists of forests to learn from.
@@ -236,13 +238,21 @@ class Tuner(Options, ABC):
         seed = None if isinstance(rng, np.random.Generator) else checked_seed(rng)
         generator = generator_of(rng)
         selection = FeatureSelection.of(keep, drop)
-        own = {"runs": runs, "combine": combine, "normalise": normalise}
-        own |= {"keep": ",".join(selection.keep), "drop": ",".join(selection.drop)}
-        about = {"seed": seed, **own}
-        settings = functools.partial(settings_of, self, tuning, dev, test, about)
+        fit_options = {"runs": runs, "combine": combine, "normalise": normalise}
+        fit_options |= {"keep": ",".join(selection.keep), "drop": ",".join(selection.drop)}
+        run_options = {"seed": seed, **fit_options}
+        settings = functools.partial(settings_of, self, tuning, dev, test, run_options)
         with callbacks_of_run(callbacks, settings) as callback_list, device_for(self.uses_device):
             result = self._fitted(
-                tuning, start, held_out, beside, generator, selection, strict, about, callback_list
+                tuning,
+                start,
+                held_out,
+                beside,
+                generator,
+                selection,
+                strict,
+                run_options,
+                callback_list,
             )
 
             def fit_part(part: Task) -> TuneResult:
@@ -264,33 +274,35 @@ class Tuner(Options, ABC):
         generator: np.random.Generator,
         selection: FeatureSelection,
         strict: bool,
-        about: Mapping[str, Any],
+        run_options: Mapping[str, Any],
         callback_list: CallbackList,
     ) -> TuneResult:
-        """Tune weights, and evaluate them; ``about`` are the seed and the options of ``fit``."""
+        """Tune weights, and evaluate them; ``run_options`` are the seed and what ``fit`` takes."""
         seed, runs, combine, normalise = (
-            about[name] for name in ("seed", "runs", "combine", "normalise")
+            run_options[name] for name in ("seed", "runs", "combine", "normalise")
         )
-        begun = working_seconds()
-        with _recorded() as said:
-            other_metrics = [one.metric for one in beside]
+        started = working_seconds()
+        with _recorded() as warned:
+            other_metrics = [secondary.metric for secondary in beside]
             guard(tuning, held_out.dev, held_out.test, other_metrics, len(self.settings()))
             setup = self.setup(tuning, start, held_out, selection, strict)
             guard_features(setup.tuning)
             check_normalise(normalise, setup.space)
-        with _recorded() as said_later:
+        with _recorded() as warned_later:
             ready, first = self.prepared(setup.tuning, setup.first, generator)
             is_live = first is None and runs == 1 and len(ready.settings()) == 1
             with callback_list.live_steps(is_live, lambda entry: shown(entry, tuning.metric)):
                 stages, stopped = run_all(ready, setup, generator, runs)
-        seconds = working_seconds() - begun
+        seconds = working_seconds() - started
         has_several = len(ready.settings()) > 1
         # All is found: an interruption that comes now has nothing left to end.
         with uninterrupted(), evaluated_here(stopped is not None):
-            with _recorded() as said_last:
-                found = [stage.evaluated(setup, combine, normalise, held_out) for stage in stages]
-            best = ready.choose(found, tuning.metric)
-            with _recorded() as said_beside:
+            with _recorded() as warned_last:
+                evaluated = [
+                    stage.evaluated(setup, combine, normalise, held_out) for stage in stages
+                ]
+            best = ready.choose(evaluated, tuning.metric)
+            with _recorded() as warned_beside:
                 _warn_below_start(best.scores, tuning.metric)
                 oracle_score, oracle_exact = tuning.oracle_at(best.weights.aligned(tuning.names))
             others = tuple(other.scores(setup.begin, best.weights) for other in beside)
@@ -307,7 +319,7 @@ class Tuner(Options, ABC):
             brevity_penalty=best.scores.brevity_penalty,
             sentence_bleu=best.scores.sentence_bleu,
             dev=best.dev,
-            path=[one.entry(one is best) for one in found] if has_several else None,
+            path=[setting.entry(setting is best) for setting in evaluated] if has_several else None,
             history=history_of(stages, tuning.metric, first),
             certificate=_within(best.certificate, setup.zeros),
             line_searches=sum(stage.line_searches for stage in stages)
@@ -315,9 +327,9 @@ class Tuner(Options, ABC):
             seconds=seconds,
             seed=seed,
             threads=thread_count(),
-            warnings=list(dict.fromkeys(said + said_later + said_last + said_beside)),
+            warnings=list(dict.fromkeys(warned + warned_later + warned_last + warned_beside)),
             data=tuning.files + held_out.files,
-            signature=f"{self.signature()}{_unusual(about)}|seed:{seed}|{self._searched(tuning)}",
+            signature=f"{self.signature()}{_unusual(run_options)}|seed:{seed}|{self._searched(tuning)}",
             others=others,
             runs=None if runs == 1 else best.stage.entries(setup, normalise),
             test=best.test,
@@ -331,10 +343,10 @@ class Tuner(Options, ABC):
 
     def _searched(self, tuning: Task) -> str:
         """Return the signature of a task, with the way in which forests are searched in fact."""
-        found = tuning.signature()
+        signature = tuning.signature()
         if tuning.has_forests and self.asks_hope(tuning.metric) is False:
-            return found.replace("forests:rerank|", "forests:kbest|")
-        return found
+            return signature.replace("forests:rerank|", "forests:kbest|")
+        return signature
 
     def setup(
         self,
@@ -347,35 +359,37 @@ class Tuner(Options, ABC):
         """Select features, match names, and find out what the weights may be."""
         names = tuning.names
         if not names:
-            raise TunesmithError("the candidates have no features; there is nothing to tune")
-        others = getattr(getattr(tuning, "candidates", None), "no_features", ())
+            problem = "the candidates have no features; there is nothing to tune"
+            remedy = "give scores with --scores NAME=FILE, or derive features with --feature"
+            raise TunesmithError(f"{problem}: {remedy}")
+        others = getattr(getattr(tuning, "candidates", tuning), "no_features", ())
         selection.check(names, others=others)
-        kept = selection.kept(names)
+        selected = selection.select(names)
         other_names = held_out.names
-        dropped = {*names, *other_names} - {*kept, *selection.kept(other_names)}
+        dropped = {*names, *other_names} - {*selected, *selection.select(other_names)}
         whole = tuning
         if dropped:
             tuning = tuning.with_features(selection.keep, selection.drop)
-        given = Weights.from_dict({} if start is None else start)
-        zeroed = [name for name in given if name in dropped]
+        named = Weights.from_dict({} if start is None else start)
+        zeroed = [name for name in named if name in dropped]
         if zeroed:
             warnings.warn(f"weights of dropped features are 0: {listed(zeroed)}", stacklevel=3)
-        rest = Weights.from_dict({n: given[n] for n in given if n not in dropped})
-        first = None if start is None else rest.matched(kept, strict)
-        known = Weights.from_dict(dict.fromkeys([*kept, *rest], 0.0))
-        for which, held in held_out.sets.items():
-            known.matched(selection.kept(held.names), strict, f"{which}: ")
-        self.check_features(kept, strict)
-        own = self.own_start(tuning) if first is None else first
-        space = self.space(kept, own)
-        begin = given
+        rest = Weights.from_dict({n: named[n] for n in named if n not in dropped})
+        first = None if start is None else rest.matched(selected, strict)
+        known = Weights.from_dict(dict.fromkeys([*selected, *rest], 0.0))
+        for set_name, task in held_out.sets.items():
+            known.matched(selection.select(task.names), strict, f"{set_name}: ")
+        self.check_features(selected, strict)
+        begin_values = self.own_start(tuning) if first is None else first
+        space = self.space(selected, begin_values)
+        begin = named
         if first is None:
             # Before anything is decoded there are no deviations.
-            usual = own if tuning.is_live else self.baseline(tuning)
-            begin = Weights(kept, space.inside(usual))
-        everything = dict.fromkeys([*given, *names, *other_names])
+            usual = begin_values if tuning.is_live else self.baseline(tuning)
+            begin = Weights(selected, space.inside(usual))
+        everything = dict.fromkeys([*named, *names, *other_names])
         zeros = Weights.from_dict({n: 0.0 for n in everything if n in dropped})
-        return Setup(tuning, whole, kept, first, begin, zeros, space)
+        return Setup(tuning, whole, selected, first, begin, zeros, space)
 
     def space(self, names: tuple[str, ...], start: Floats) -> Space:
         """Return what the weights may be: anything, for a tuner without restrictions."""
@@ -416,6 +430,7 @@ class Tuner(Options, ABC):
             )
         self.check_forests(tuning.has_forests)
         self.check_rankings(tuning.has_rankings)
+        self.check_shards(tuning.is_sharded)
         self.check_device(is_lists=not (tuning.has_forests or tuning.has_rankings))
         if tuning.is_live and not self.is_online:
             raise UsageError(
@@ -455,6 +470,15 @@ class Tuner(Options, ABC):
             raise UsageError(
                 f"{self.name} works on candidates, one of which is chosen, and not on rankings; "
                 f"use --tuner {' or '.join(able)}"
+            )
+
+    def check_shards(self, is_sharded: bool) -> None:
+        """Raise an error if parts of the lists are with workers, and the algorithm needs more."""
+        if is_sharded and not self.takes_shards:
+            able = [name for name in TUNERS.names() if TUNERS.get(name).takes_shards]
+            raise UsageError(
+                f"{self.name} looks at whole lists, of which workers have a part each with "
+                f"--sharded; use --tuner {' or '.join(able)}, or drop --sharded"
             )
 
     def asks_hope(self, metric: Metric) -> bool | None:
@@ -528,10 +552,12 @@ def _own_verdict(outcome: Outcome | None, setup: Setup) -> Verdict:
     return judge(whole.metric, replace(outcome.held_out, before=before), "folds")
 
 
-def _unusual(own: Mapping[str, object]) -> str:
+def _unusual(options: Mapping[str, object]) -> str:
     """Return the options of ``fit`` that are not as they usually are."""
     usual = {"runs": 1, "combine": "best", "normalise": "auto", "keep": "", "drop": ""}
-    return "".join(f"|{key}:{own[key]}" for key, value in usual.items() if own[key] != value)
+    return "".join(
+        f"|{key}:{options[key]}" for key, value in usual.items() if options[key] != value
+    )
 
 
 @contextlib.contextmanager
@@ -548,11 +574,11 @@ def evaluated_here(is_interrupted: bool) -> Iterator[None]:
 @contextlib.contextmanager
 def _recorded() -> Iterator[list[str]]:
     """Keep what is warned of in a list, and warn of it again at the end."""
-    said: list[str] = []
+    messages: list[str] = []
     with recorded_warnings() as caught:
-        yield said
+        yield messages
     reissue(caught)
-    said += [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
+    messages += [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
 
 
 def _within(certificate: dict[str, Any] | None, dropped: Weights) -> dict[str, Any] | None:
@@ -563,14 +589,14 @@ def _within(certificate: dict[str, Any] | None, dropped: Weights) -> dict[str, A
     return certificate | {"within": " and ".join([*parts, "the kept features"])}
 
 
-def check_sum(tuning: TuningSet, what: str) -> None:
+def check_sum(tuning: TuningSet, purpose: str) -> None:
     """Raise an error if the metric is not a sum over the sentences of a set, which is needed."""
-    tuning.metric.check_sum(what)
+    tuning.metric.check_sum(purpose)
     if not tuning.is_sum:
         raise UsageError(
-            f"{what} needs a metric that is a sum over sentences, and {tuning.metric.name} is not "
-            "where the length of the reference depends on the candidate; give one reference, or "
-            "use --metric sentence-bleu"
+            f"{purpose} needs a metric that is a sum over sentences, and {tuning.metric.name} is "
+            "not where the length of the reference depends on the candidate; give one reference, "
+            "or use --metric sentence-bleu"
         )
 
 

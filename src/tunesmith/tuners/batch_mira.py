@@ -59,19 +59,19 @@ class BatchMIRA(Rounds):
     away.
     """
 
-    passes: int = option(60, "how often to go over all sentences", least=1)
+    passes: int = option(60, "passes over all sentences", least=1)
     c: Numbers = option(
         (0.01,),
-        "the greatest step: what a difference of features is multiplied by at most; of several a "
-        "held-out set chooses",
+        "the largest step: most that a difference of features is multiplied "
+        "by; a held-out set chooses among several",
         convert=numbers,
         above=0,
         below=np.inf,
     )
     start_scale: Numbers = option(
         (1.0,),
-        "what the starting weights are multiplied by, and the result divided by; of several a "
-        "held-out set chooses",
+        "factor by which the starting weights are multiplied, and the result "
+        "divided; a held-out set chooses among several",
         convert=numbers,
         above=0,
         least=1e-100,
@@ -79,18 +79,18 @@ class BatchMIRA(Rounds):
     )
     decay: float = option(
         DECAY,
-        "what is left of the document after each sentence; for the usual objective",
+        "factor on the document after each sentence, for the default objective",
         least=0,
         most=1,
     )
     background: Literal["hope", "model"] = option(
-        "hope", "which candidate goes into the document: hope, or the best by the model"
+        "hope", "which candidate enters the document: hope, or the model's best"
     )
-    average: bool = option(True, "take the average of the weights after each sentence")
+    average: bool = option(True, "return the average of the weights after each sentence")
     pick: Literal["last", "best", "dev"] = option(
         "best",
-        "which pass's weights are returned: the last, the best on the tuning set (the start "
-        "among them), or the best on a held-out set",
+        "which pass's weights to return: the last, the best on the tuning "
+        "set (including the start), or the best on a held-out set",
     )
 
     has_hope: ClassVar[bool] = True
@@ -116,7 +116,7 @@ class BatchMIRA(Rounds):
     def check_metric(self, metric: Metric) -> None:
         """Raise an error if an option has no effect with what candidates are worth."""
         super().check_metric(metric)
-        if any(isinstance(one, DocumentObjective) for one in self._objectives(metric)):
+        if any(isinstance(objective, DocumentObjective) for objective in self._objectives(metric)):
             return
         for name, usual in (("decay", DECAY), ("background", "hope")):
             if getattr(self, name) != usual:
@@ -132,7 +132,7 @@ class BatchMIRA(Rounds):
         self, tuning: Task, objective: Objective, start: Floats, rng: np.random.Generator
     ) -> Iterator[Round]:
         """Go over all sentences, each time in another order."""
-        scorer = self.begun(objective, tuning, "examples", start)
+        scorer = self.scorer_for(objective, tuning, "examples", start)
         (scale,) = self.start_scale
         learned = PassState.begin(scale * start)
         go = self._way(tuning, scorer, self.space(tuning.names, start))

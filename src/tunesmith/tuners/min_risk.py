@@ -68,7 +68,9 @@ class MinRisk(OnlineTuner):
     """
 
     method: Literal["batch", "online"] = option(
-        "batch", "the expected metric of the whole set, or the worth of one sentence after another"
+        "batch",
+        "maximise the expected metric of the whole set, or the expected "
+        "objective of one sentence after another",
     )
     epochs: int = option(10, "rounds over the set, each at one temperature", least=1)
     temperature: float | None = option(
@@ -80,26 +82,26 @@ class MinRisk(OnlineTuner):
     )
     cooling: float | None = option(
         None,
-        "what the temperature is multiplied by after each round [default: batch 0.5, online 0.85]",
+        "factor on the temperature after each round [default: batch 0.5, online 0.85]",
         above=0,
         most=1,
     )
     strength: Numbers = option(
         (),
-        "batch: how much squared distances from the starting weights count; of several a held-out "
-        "set chooses [default: 0.1]",
+        "batch: penalty on squared distances from the starting weights; a "
+        "held-out set chooses among several [default: 0.1]",
         convert=numbers,
         least=0,
         most=STRONGEST,
     )
-    steps: int = option(30, "batch: steps of L-BFGS at each temperature at most", least=1)
+    steps: int = option(30, "batch: most L-BFGS steps at each temperature", least=1)
     rate: float | None = option(
         None, "online: the learning rate [default: 0.01]", above=0, below=np.inf
     )
     average: bool = option(True, "online: return the average of the weights after each sentence")
-    scale: bool = option(True, "online: learn as if all features were of the same size")
+    scale: bool = option(True, "online: learn as if all features had the same spread")
     absolute: bool = option(
-        False, "temperatures are those of the scores themselves, not in units of their deviation"
+        False, "temperatures refer to the scores themselves, not to their deviation"
     )
 
     varied = ("objective", "strength")
@@ -136,10 +138,10 @@ class MinRisk(OnlineTuner):
         return [self.temperature_of(epoch) for epoch in range(self.epochs)]
 
     def _number(self, name: str) -> float:
-        given = getattr(self, name)
-        found = DEFAULTS[self.method][name] if given is None else given
-        assert found is not None  # what a method does not use it does not ask for
-        return float(found)
+        chosen = getattr(self, name)
+        number = DEFAULTS[self.method][name] if chosen is None else chosen
+        assert number is not None  # what a method does not use it does not ask for
+        return float(number)
 
     def check_metric(self, metric: Metric) -> None:
         """Raise an error if the metric of expected statistics has no gradient."""
@@ -190,7 +192,7 @@ class MinRisk(OnlineTuner):
             sizes = hypotheses.sizes() if self.scale else np.full(len(start), unit)
             rates = self._number("rate") * np.square(unit / sizes)
         model = Model(start, np.minimum(rates, SHARPEST), self.space(tuning.names, start))
-        scorer = self.begun(objective, tuning, "examples", start)
+        scorer = self.scorer_for(objective, tuning, "examples", start)
         return Training(
             self,
             partial(RiskRule, self, 1.0 if self.absolute else unit),
@@ -348,7 +350,7 @@ class ExpectedGain:
         # Sums of BLAS would depend on the number of threads.
         with self._blas.limit(limits=1), np.errstate(over="ignore", invalid="ignore"):
             try:
-                found = minimize(
+                solution = minimize(
                     loss,
                     variables * scale,
                     jac=True,
@@ -358,7 +360,7 @@ class ExpectedGain:
                 )
             except (_TooFarError, TunesmithError):
                 return best, steps  # what was good before the numbers became too large
-        return best, int(found.nit)
+        return best, int(solution.nit)
 
 
 class _TooFarError(Exception):

@@ -16,7 +16,7 @@ from tunesmith.kernels.compiling import working_seconds
 from tunesmith.metrics.combination import Combination
 from tunesmith.registry import Texts, option, texts
 from tunesmith.search.exact.extreme import check_tolerance
-from tunesmith.search.plane.search import TOLERANCE, PlaneFound, Slice, search_slice
+from tunesmith.search.plane.search import TOLERANCE, PlaneResult, Slice, search_slice
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.base import TUNERS, Outcome, Tuner, score_of
 
@@ -24,8 +24,8 @@ from tunesmith.tuners.base import TUNERS, Outcome, Tuner, score_of
 MOST_FEATURES = 3
 
 
-def _names(flag: str, given: str | Iterable[str]) -> tuple[str, ...]:
-    parts = (part.strip() for text in texts(flag, given) for part in text.split(","))
+def _names(flag: str, value: str | Iterable[str]) -> tuple[str, ...]:
+    parts = (part.strip() for text in texts(flag, value) for part in text.split(","))
     return tuple(part for part in parts if part)
 
 
@@ -46,11 +46,11 @@ class Plane(Tuner):
         convert=_names,
     )
     time_limit: float | None = option(
-        None, "seconds after which the best found so far is taken [default: none]", above=0
+        None, "seconds after which the best weights so far are returned [default: none]", above=0
     )
     tolerance: float = option(
         TOLERANCE,
-        "how far weights can change, relative to their size, in the smallest region that counts",
+        "size, relative to the weights, of the smallest region that counts",
     )
 
     def __post_init__(self) -> None:
@@ -74,8 +74,8 @@ class Plane(Tuner):
 
     def tune(self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator) -> Outcome:
         """Search everywhere; the start itself is a choice too."""
-        begun = working_seconds()
-        until = np.inf if self.time_limit is None else begun + self.time_limit
+        started = working_seconds()
+        until = np.inf if self.time_limit is None else started + self.time_limit
         hypotheses = tuning.hypotheses()
         spread = hypotheses.spread()
         begin = 1.0 / spread if start is None else start.copy()
@@ -83,10 +83,10 @@ class Plane(Tuner):
         first = hypotheses.point(begin)
         where = _slice(spread, begin, varied)
         with uninterrupted():  # it ends when it is asked to
-            found = search_slice(hypotheses, where, self.tolerance, until)
-        if found.point is None:
+            result = search_slice(hypotheses, where, self.tolerance, until)
+        if result.point is None:
             check()
-        best = found.point
+        best = result.point
         if best is not None and not where.half.any():
             best = hypotheses.scaled(best, to_size_of(begin * spread, best.weights * spread))
         if best is None or best.gain < first.gain:
@@ -94,15 +94,15 @@ class Plane(Tuner):
         history = [_entry(first, None, 0)]
         if best is not first:
             # Values that differ by hundreds of orders of magnitude have no radius.
-            radius = {"radius": found.radius} if np.isfinite(found.radius) else {}
-            history.append(_entry(best, "plane", found.lines) | radius)
-        seconds = working_seconds() - begun
-        certificate = _certificate(tuning, best, found, seconds)
+            radius = {"radius": result.radius} if np.isfinite(result.radius) else {}
+            history.append(_entry(best, "plane", result.lines) | radius)
+        seconds = working_seconds() - started
+        certificate = _certificate(tuning, best, result, seconds)
         if varied:
             a, b = (hypotheses.names[d] for d in varied)
             certificate["within"] = f"the plane of {a} and {b}"
-        stopped = f"{found.lines} of {found.total} lines" if is_interrupted() else None
-        return Outcome(best.weights, history, found.lines, certificate, stopped=stopped)
+        stopped = f"{result.lines} of {result.total} lines" if is_interrupted() else None
+        return Outcome(best.weights, history, result.lines, certificate, stopped=stopped)
 
     def _varied(self, names: tuple[str, ...], sizes: Floats) -> tuple[int, ...]:
         """Return which two weights vary; none where all of them do.
@@ -133,12 +133,12 @@ def _entry(point: Point, direction: str | None, lines: int) -> dict[str, Any]:
 
 
 def _certificate(
-    tuning: TuningSet, best: Point, found: PlaneFound, seconds: float
+    tuning: TuningSet, best: Point, result: PlaneResult, seconds: float
 ) -> dict[str, Any]:
     """Return what no weights of the slice can do better than."""
     score = score_of(tuning.metric, best.gain)
     bound: float | None = score
-    if not found.complete or found.point is None:
+    if not result.complete or result.point is None:
         ceiling = _ceiling(tuning)
         bound = None if ceiling is None else score_of(tuning.metric, max(ceiling, best.gain))
     return {
@@ -146,8 +146,8 @@ def _certificate(
         "bound": bound,
         "gap": None if bound is None else abs(bound - score),
         "optimal": bound == score,
-        "tested": found.lines,
-        "total": found.total,
+        "tested": result.lines,
+        "total": result.total,
         "seconds": seconds,
     }
 

@@ -50,10 +50,8 @@ class Ramp(Rounds):
     lists with sparse features, where without it the result is worse than a good start.
     """
 
-    iterations: int = option(10, "how often hope candidates are chosen anew", least=1)
-    passes: int = option(
-        5, "how often to go over all sentences for one choice of hope candidates", least=1
-    )
+    iterations: int = option(10, "how many times hope candidates are chosen", least=1)
+    passes: int = option(5, "passes over all sentences for each choice of hope candidates", least=1)
     rate: float | None = option(
         None,
         "the learning rate [default: 0.1 over the mean squared distance of hope and fear]",
@@ -62,22 +60,21 @@ class Ramp(Rounds):
     )
     strength: Numbers = option(
         (1.0,),
-        "strength of the penalty that draws towards the starting weights; of several a held-out "
-        "set chooses",
+        "strength of the pull towards the starting weights; a held-out set chooses among several",
         convert=numbers,
         above=0,
         below=np.inf,
     )
     start_scale: Numbers = option(
         (1.0,),
-        "what the starting weights are multiplied by, and the result divided by; of several a "
-        "held-out set chooses",
+        "factor by which the starting weights are multiplied, and the result "
+        "divided; a held-out set chooses among several",
         convert=numbers,
         above=0,
         least=1e-100,
         most=1e100,
     )
-    average: bool = option(True, "take the average of the weights over the passes of a round")
+    average: bool = option(True, "average the weights over the passes of a round")
 
     has_hope: ClassVar[bool] = True
     varied: ClassVar[tuple[str, ...]] = ("objective", "strength", "start_scale")
@@ -98,7 +95,7 @@ class Ramp(Rounds):
         """Choose hope candidates, and descend."""
         (strength,), (scale,) = self.strength, self.start_scale
         examples = tuning.examples()
-        scorer = self.begun(objective, tuning, "examples", start)
+        scorer = self.scorer_for(objective, tuning, "examples", start)
         origin = scale * start
         weights = origin.copy()
         space = self.space(tuning.names, start)

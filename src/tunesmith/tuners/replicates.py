@@ -69,13 +69,13 @@ class Replicates:
 
     def spreads(self) -> list[Spread]:
         """Return mean and deviation of each metric on each set."""
-        found = []
+        spreads = []
         # By place: two metrics may have the same name, with other options.
         for same in zip(*map(_all_scores, self.results), strict=True):
             (metric, name, _), scores = same[0], [score for _, _, score in same]
             mean, deviation = float(np.mean(scores)), float(np.std(scores, ddof=1))
-            found.append(Spread(metric, name, mean, deviation, min(scores), max(scores)))
-        return found
+            spreads.append(Spread(metric, name, mean, deviation, min(scores), max(scores)))
+        return spreads
 
     def to_dict(self, files: Sequence[str | None]) -> dict[str, Any]:
         """Return what the result of the chosen run says of all; ``files`` are theirs."""
@@ -121,7 +121,7 @@ def replicate(fit: Callable[[int], TuneResult], seed: int, count: int) -> list[T
     what the first has come to.
     """
     results: list[TuneResult] = []
-    said: set[str] = set()
+    messages: set[str] = set()
     for k in range(count):
         try:
             with recorded_warnings() as caught:
@@ -134,8 +134,8 @@ def replicate(fit: Callable[[int], TuneResult], seed: int, count: int) -> list[T
             return results
         results.append(result)
         for warning in caught:
-            if str(warning.message) not in said:
-                said.add(str(warning.message))
+            if str(warning.message) not in messages:
+                messages.add(str(warning.message))
                 reissue([warning])
         if result.interrupted:
             break
@@ -149,8 +149,8 @@ def _deciding(result: TuneResult) -> float:
 def _all_scores(result: TuneResult) -> Iterator[tuple[str, str, float]]:
     """Give metric, set and score of all that was scored."""
     every: list[TuneResult | OtherScores] = [result, *result.others]
-    for held in every:
-        sets: dict[str, Any] = {"tune": held, "dev": held.dev, "test": held.test}
+    for scored in every:
+        sets: dict[str, Any] = {"tune": scored, "dev": scored.dev, "test": scored.test}
         for name, scores in sets.items():
             if scores is not None:
-                yield held.metric, name, scores.score
+                yield scored.metric, name, scores.score

@@ -83,6 +83,9 @@ class FragileActors(Actors):
         is_spared = self.in_a_row[actor] >= self.engine.most_in_a_row
         return is_spared or self.engine.random.randrange(100) >= self.engine.losses
 
+    def ignore_answers(self):
+        self.owed.clear()
+
     def replace(self, actor, seed):
         assert self.held[actor] is None
         self.held[actor] = self.make(self.data, sent(seed))

@@ -300,7 +300,7 @@ def test_a_name_with_brackets_matches_itself():
     assert named.only(["[X]"]).names == ("[X]",)
     from tunesmith.data.features import FeatureSelection
 
-    assert FeatureSelection.of(keep="[X]").kept(named.names) == ("[X]", "X")
+    assert FeatureSelection.of(keep="[X]").select(named.names) == ("[X]", "X")
 
 
 @pytest.mark.parametrize(

@@ -175,7 +175,7 @@ def test_documents_have_the_winners_of_all_rounds_but_the_first(real, start, dec
     rng = np.random.default_rng(5)
     rounds = [start] + [Weights(names, rng.normal(size=len(names))) for _ in range(3)]
     tuner = PRO(objective=f"document:decay={decay}").after(rounds)
-    scorer = tuner.begun(
+    scorer = tuner.scorer_for(
         objective_of(f"document:decay={decay}"), tuning, "pairs", np.zeros(len(names))
     )
     totals = [tuning.total(best(tuning.candidates, one.aligned(names))) for one in rounds[1:]]
@@ -193,7 +193,7 @@ def test_scaled_lengths_follow_the_weights_of_the_last_round(real, start):
     names = tuning.candidates.features.names
     rounds = [start, Weights(names, 0.5 * start.aligned(names)[::-1])]
     tuner = PRO(objective="scaled").after(rounds)
-    scorer = tuner.begun(objective_of("scaled"), tuning, "pairs", np.zeros(len(names)))
+    scorer = tuner.scorer_for(objective_of("scaled"), tuning, "pairs", np.zeros(len(names)))
     total = tuning.total(best(tuning.candidates, rounds[-1].aligned(names)))
     by_hand = objective_of("scaled").begin(tuning, "pairs")
     by_hand.end_round(total)
@@ -202,7 +202,7 @@ def test_scaled_lengths_follow_the_weights_of_the_last_round(real, start):
     assert scorer.values(0, count).tolist() == by_hand.values(0, count).tolist()
     assert scorer.values(0, count).tolist() != plain.values(0, count).tolist()
     # In the first round of a loop there is no round before.
-    first = tuner.after(rounds[:1]).begun(
+    first = tuner.after(rounds[:1]).scorer_for(
         objective_of("scaled"), tuning, "pairs", np.zeros(len(names))
     )
     assert first.values(0, count).tolist() == plain.values(0, count).tolist()

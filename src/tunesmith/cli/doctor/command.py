@@ -26,7 +26,6 @@ LIBRARIES = (
 )
 EXTRAS = {
     "matplotlib": "plot",
-    "plotly": "plot",
     "pyarrow": "formats",
     "yaml": "formats",
     "zstandard": "formats",
@@ -47,7 +46,10 @@ def run(
     session: Session,
     warm: Annotated[
         bool,
-        typer.Option("--warm", help="Compile the kernels of all commands ahead: a few minutes."),
+        typer.Option(
+            "--warm",
+            help="Compile the kernels of all commands in advance, which takes a few minutes.",
+        ),
     ] = False,
     clear: Annotated[
         bool, typer.Option("--clear", help="Remove all compiled kernels, and do nothing else.")
@@ -72,7 +74,7 @@ def run(
         )
     failed = _warmed() if warm else []
     kernels, seconds = _kernels()
-    found: dict[str, Any] = {
+    report: dict[str, Any] = {
         "schema": SCHEMA,
         "signature": f"doctor|version:tunesmith-{__version__}",
         "version": __version__,
@@ -90,19 +92,19 @@ def run(
         "kernel_seconds": seconds,
     }
     if as_json:
-        print_json(found)
+        print_json(report)
     else:
-        typer.echo(f"tunesmith {__version__}, Python {found['python']}, {found['platform']}")
-        typer.echo(f"threads: {found['threads']}")
-        typer.echo(f"engines: {', '.join(_named(*one) for one in found['engines'].items())}")
-        typer.echo(", ".join(f"{name} {v}" for name, v in found["libraries"].items()))
-        for name, there in found["extras"].items():
+        typer.echo(f"tunesmith {__version__}, Python {report['python']}, {report['platform']}")
+        typer.echo(f"threads: {report['threads']}")
+        typer.echo(f"engines: {', '.join(_named(*engine) for engine in report['engines'].items())}")
+        typer.echo(", ".join(f"{name} {v}" for name, v in report["libraries"].items()))
+        for name, there in report["extras"].items():
             remedy = "" if there else f": pip install 'tunesmith[{EXTRAS[name]}]'"
             typer.echo(f"{name} (optional): {'there' if there else 'not installed'}{remedy}")
-        typer.echo(f"GPU (optional): {found['gpu']}")
-        note = "" if found["kernel_cache_writable"] else "; NOT WRITABLE, so that none is kept"
-        count = found["kernels_compiled"]
-        typer.echo(f"kernel cache: {found['kernel_cache']} ({count} kernels{note})")
+        typer.echo(f"GPU (optional): {report['gpu']}")
+        note = "" if report["kernel_cache_writable"] else "; NOT WRITABLE, so that none is kept"
+        count = report["kernels_compiled"]
+        typer.echo(f"kernel cache: {report['kernel_cache']} ({count} kernels{note})")
         state = "work" if kernels else "DO NOT WORK, please report it"
         typer.echo(f"kernels: {state} ({seconds:.1f} s for a small task)")
     for job in failed:
@@ -115,18 +117,18 @@ def _engines() -> dict[str, str | bool]:
     """Return who can work here: the version of what an engine needs, or whether it is there."""
     from tunesmith.parallel.choice import ENGINES
 
-    found: dict[str, str | bool] = dict.fromkeys(ENGINES, True)
+    engines: dict[str, str | bool] = dict.fromkeys(ENGINES, True)
     try:
-        found["ray"] = metadata.version("ray")
+        engines["ray"] = metadata.version("ray")
     except metadata.PackageNotFoundError:
-        found["ray"] = False
-    return found
+        engines["ray"] = False
+    return engines
 
 
-def _named(engine: str, about: str | bool) -> str:
-    if about is True:
+def _named(engine: str, state: str | bool) -> str:
+    if state is True:
         return engine
-    return f"{engine} {about}" if about else f"{engine} (not installed)"
+    return f"{engine} {state}" if state else f"{engine} (not installed)"
 
 
 def _kernels() -> tuple[bool, float]:
@@ -165,8 +167,8 @@ def _clear(as_json: bool) -> None:
     folder = str(cache_folder())
     count, size = clear()
     if as_json:
-        about = {"schema": SCHEMA, "signature": f"doctor|version:tunesmith-{__version__}"}
-        print_json({**about, "kernel_cache": folder, "removed": count, "bytes": size})
+        header = {"schema": SCHEMA, "signature": f"doctor|version:tunesmith-{__version__}"}
+        print_json({**header, "kernel_cache": folder, "removed": count, "bytes": size})
         return
     kernels = "compiled kernel" if count == 1 else "compiled kernels"
     typer.echo(f"{folder}: {count} {kernels} removed ({size / 1e6:.1f} MB)")

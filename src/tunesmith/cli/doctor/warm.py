@@ -232,11 +232,11 @@ def _write(folder: Path, name: str, text: str) -> None:
 
 def _run(job: str, threads: int) -> tuple[int, str]:
     """Run a command in this process; return its exit code and what it said last."""
-    said = io.StringIO()
+    output = io.StringIO()
     with (
         contextlib.redirect_stdout(io.StringIO()),
-        contextlib.redirect_stderr(said),
+        contextlib.redirect_stderr(output),
         warnings.catch_warnings(),
     ):
         code = main([*job.split(), "--quiet", "--threads", str(threads)])
-    return code, said.getvalue().strip().rpartition("\n")[2]
+    return code, output.getvalue().strip().rpartition("\n")[2]

@@ -6,7 +6,8 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -38,16 +39,6 @@ References = Annotated[
         metavar="FILE",
     ),
 ]
-MetricName = Annotated[
-    str,
-    typer.Option(
-        "--metric",
-        "-m",
-        help="Metric with its options, such as bleu:tokenize=13a; path/to/file.py:Name runs "
-        "that file.",
-        metavar="NAME",
-    ),
-]
 Format = Annotated[
     str | None,
     typer.Option(
@@ -62,14 +53,14 @@ Format = Annotated[
 Scores = Annotated[
     list[str],
     typer.Option(
-        help="A file with one number per line for each candidate, as a further feature or a column "
-        "to tune for; repeat it for several.",
+        help="A file with one number per candidate, one per line: a further "
+        "feature, or a column to tune for; repeat it for several.",
         show_default=False,
         metavar="NAME=FILE",
     ),
 ]
 Strict = Annotated[
-    bool, typer.Option("--strict", help="Names of weights and features must be the same.")
+    bool, typer.Option("--strict", help="Refuse weights and features whose names differ.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
@@ -98,35 +89,43 @@ def read_candidates(
     columns: Sequence[str] = (),
     keep_rows: bool = False,
     derived: Sequence[Derived] = (),
+    weighted: Collection[str] = (),
 ) -> CandidateSet:
     """Read a set with everything that the options say of it.
 
-    What a metric takes as its column is no feature.
+    What a metric takes as its column is no feature, unless it is in ``weighted``, which has the
+    names of given weights.
     """
-    from tunesmith.data.columns import with_columns
     from tunesmith.io.read import read
+    from tunesmith.metrics.taken_columns import with_columns_of
 
     files = dict(_named_file(text) for text in scores)
     if len(files) < len(scores):
         raise UsageError("two --scores have the same name; rename one")
     costs = frozenset(n for m in metrics if not m.higher_is_better for n in m.columns)
     how = reading().with_costs(costs)
-    found = read(candidates, references, format_name, files, columns, keep_rows, how)
-    # What is not there a metric misses itself, and says how to give it.
-    there = {*found.columns, *found.features.names}
-    wanted = [name for metric in metrics for name in metric.columns if name in there]
-    found = with_columns(found, wanted)
+    candidate_set = read(candidates, references, format_name, files, columns, keep_rows, how)
+    candidate_set = with_columns_of(candidate_set, metrics, weighted)
+    _check_directions(metrics, files)
     if derived:
         from tunesmith.derived.adding import derive
 
-        found = derive(found, derived)
-    textless = found.references is not None and not found.has_texts
+        candidate_set = derive(candidate_set, derived)
+    return candidate_set
+
+
+def _check_directions(metrics: Sequence[Metric], files: Mapping[str, str]) -> None:
+    """Warn if a metric is the more, the better, and its scores the other way round."""
+    from tunesmith.io.score_files import are_errors
+
     for metric in metrics:
-        if textless and metric.needs_references and not metric.is_given(found):
-            raise UsageError(
-                f"{metric.name} counts texts, and all candidates have an empty one; give texts"
-            )
-    return found
+        for name in metric.columns if metric.higher_is_better else ():
+            if files.get(name, "-") != "-" and are_errors(files[name]):
+                warnings.warn(
+                    f"{files[name]}: these look like scores of MetricX, of which less is better; "
+                    f"give --metric cost:{name}",
+                    stacklevel=3,
+                )
 
 
 def _named_file(text: str) -> tuple[str, str]:
@@ -147,7 +146,7 @@ def names_of(path: str | None) -> Iterator[None]:
         raise WeightNamesError(f"{path}: {error}") from None
 
 
-def print_json(found: dict[str, Any]) -> None:
+def print_json(entries: dict[str, Any]) -> None:
     """Write an object to standard output."""
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    sys.stdout.write(json.dumps(found, indent=2, ensure_ascii=not utf8, allow_nan=False) + "\n")
+    sys.stdout.write(json.dumps(entries, indent=2, ensure_ascii=not utf8, allow_nan=False) + "\n")

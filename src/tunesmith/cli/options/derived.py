@@ -18,7 +18,7 @@ DerivedFeatures = Annotated[
     list[str],
     typer.Option(
         "--feature",
-        help="A feature that is derived here: words, chars, punctuation, pieces:FILE, "
+        help="Derive a feature: words, chars, punctuation, pieces:FILE, "
         "unknown[:FILE]; of lists also balance, agreement[:METRIC], vote[:ANSWER], "
         "rank[:FEATURE], per:LENGTH^EXPONENT:FEATURE; see `tunesmith list features`. Repeat it for "
         "several.",
@@ -42,12 +42,12 @@ def derived_features(
     """
     from tunesmith.derived.base import PREFIX, derived_in, derived_of
 
-    asked = [derived_of(spec) for spec in features]
-    names = [feature.feature for feature in asked]
+    derived = [derived_of(spec) for spec in features]
+    names = [feature.feature for feature in derived]
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"--feature {name.removeprefix(PREFIX)} is given twice; give it once")
-    return asked + [f for path, held in weights for f in derived_in(held, path)]
+    return derived + [f for path, weight_names in weights for f in derived_in(weight_names, path)]
 
 
 def check_underived(weights: Iterable[str], path: str | None) -> None:

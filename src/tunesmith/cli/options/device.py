@@ -17,8 +17,9 @@ COMMANDS = ("tune", "rerank", "evaluate", "surface")
 Device = Annotated[
     str | None,
     typer.Option(
-        help="The processor, or a GPU (extra gpu); auto takes a GPU where there is one and the "
-        "lists are large enough to gain. The result is the same. Also TUNESMITH_DEVICE.  "
+        help="The processor, or a GPU (extra gpu); auto uses a GPU if there is one and the "
+        "lists are large enough to "
+        "benefit. The result is the same. Also TUNESMITH_DEVICE. "
         "[default: auto]",
         show_default=False,
         metavar="cpu|cuda|auto",

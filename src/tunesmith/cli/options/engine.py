@@ -21,8 +21,7 @@ COMMANDS = ("tune", "decode", "rerank", "evaluate")
 Name = Annotated[
     str,
     typer.Option(
-        help="Threads of this process, processes beside it, or ray, a cluster; the result is "
-        "the same.",
+        help="Threads of this process, worker processes, or a Ray cluster; the result is the same.",
         metavar="threads|processes|ray",
         rich_help_panel=EXECUTION,
     ),

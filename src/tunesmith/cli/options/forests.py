@@ -47,9 +47,9 @@ Search = Annotated[
     str,
     typer.Option(
         "--forest-search",
-        help="How hope and fear are found in forests: by reranking or by linear BLEU, both for "
-        "BLEU with the objective document, or among the best of the model; auto is rerank where "
-        "it can be.",
+        help="How hope and fear are found in forests: by reranking or by linear "
+        "BLEU, both for BLEU with the objective document, or among the "
+        "model's best derivations; auto is rerank if possible.",
         metavar="auto|rerank|linear|kbest",
     ),
 ]
@@ -61,15 +61,14 @@ Lists = Annotated[
     str,
     typer.Option(
         "--forest-lists",
-        help="Which derivations of a forest a tuner of lists receives: the best, or samples "
-        "of all.",
+        help="Which derivations of a forest a tuner of lists receives: the best, or samples.",
         metavar="kbest|samples",
     ),
 ]
 Prune = Annotated[
     str | None,
     typer.Option(
-        help="Leave out hyperedges of what is tuned on, or converted, under the weights: "
+        help="Prune the forests under the weights: "
         "posterior:P (less likely), beam:X (no derivation within X of the best score), density:N "
         "(at most N for each word).",
         show_default=False,
@@ -117,7 +116,7 @@ def forest_options(search: str, size: int, lists: str, are_given: bool) -> Fores
     """Return how forests are searched; an option that has no effect is an error."""
     from tunesmith.metrics.scored_forests import ForestOptions
 
-    usual, found = ForestOptions(), ForestOptions(cast("Any", search), size, cast("Any", lists))
+    usual, options = ForestOptions(), ForestOptions(cast("Any", search), size, cast("Any", lists))
     changed = {
         "--forest-search": search != usual.search,
         "--list-size": size != usual.size,
@@ -126,7 +125,7 @@ def forest_options(search: str, size: int, lists: str, are_given: bool) -> Fores
     for flag, is_changed in changed.items():
         if is_changed and not are_given:
             raise UsageError(f"{flag} goes with --forests; drop it")
-    return found
+    return options
 
 
 @dataclass(frozen=True)

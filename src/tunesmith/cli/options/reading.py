@@ -85,7 +85,7 @@ def with_reading(function: Callable[..., None]) -> Callable[..., None]:
         drop_factors: DropFactors = False,
         **options: Any,
     ) -> None:
-        given = {
+        values = {
             "missing": missing,
             "id_column": id_column,
             "text_column": text_column,
@@ -95,11 +95,11 @@ def with_reading(function: Callable[..., None]) -> Callable[..., None]:
             "detokenise_pieces": detokenise_pieces,
             "drop_factors": drop_factors,
         }
-        said = {name: value for name, value in given.items() if value not in (None, [], False)}
-        if said and not any(options.get(name) for name in SETS):
-            flag = next(iter(said)).replace("_", "-")
+        changed = {name: value for name, value in values.items() if value not in (None, [], False)}
+        if changed and not any(options.get(name) for name in SETS):
+            flag = next(iter(changed)).replace("_", "-")
             raise UsageError(f"--{flag} goes with --candidates; drop it")
-        with _read_as(said):
+        with _read_as(changed):
             function(**options)
 
     has_features = "features" in inspect.signature(function, eval_str=True).parameters
@@ -116,27 +116,27 @@ def reading() -> Reading:
 
 def as_options(record: Mapping[str, Any]) -> list[str]:
     """Return the options that say what a record of :class:`Reading` says."""
-    found = []
+    options = []
     for name, value in record.items():
         flag = f"--{name.replace('_', '-')}"
         if isinstance(value, bool):
-            found += [flag] if value else []
+            options += [flag] if value else []
         elif name == "features":
-            found += ["--feature-columns", ",".join(value)]
+            options += ["--feature-columns", ",".join(value)]
         else:
-            for one in [value] if isinstance(value, str) else value:
-                found += [flag, one]
-    return found
+            for text in [value] if isinstance(value, str) else value:
+                options += [flag, text]
+    return options
 
 
 @contextmanager
-def _read_as(said: dict[str, Any]) -> Iterator[None]:
-    if not said:
+def _read_as(changed: dict[str, Any]) -> Iterator[None]:
+    if not changed:
         yield
         return
     from tunesmith.io.reading import Reading
 
-    token = _reading.set(Reading(**said))
+    token = _reading.set(Reading(**changed))
     try:
         yield
     finally:

@@ -8,7 +8,6 @@ from typer.core import TyperCommand
 
 #: Titles of sections: of the parts of a command, and of execution.
 TITLES = {
-    "own": "Options of the tuner",
     "tuner_options": "Options of the tuner",
     "decoder_options": "Options of the decoder",
     "loop_options": "Options of the loop",

@@ -143,8 +143,8 @@ def draw(arrays: ForestArrays, forest: int, cumulative: Floats, state: Number) -
         node = stack[depth]
         low, high = edge_start[node] - edge0, edge_start[node + 1] - edge0
         # The sum of all shares is 1 but for rounding.
-        wanted = _uniform(state, count) * cumulative[high - 1]
-        e = low + _above(cumulative[low:high], wanted)
+        drawn_share = _uniform(state, count) * cumulative[high - 1]
+        e = low + _above(cumulative[low:high], drawn_share)
         drawn = grown(drawn, count + 1)
         drawn[count] = e
         count += 1
@@ -159,12 +159,12 @@ def draw(arrays: ForestArrays, forest: int, cumulative: Floats, state: Number) -
 
 
 @kernel
-def _above(cumulative: Floats, wanted: float) -> Number:
+def _above(cumulative: Floats, bound: float) -> Number:
     """Return the first place whose sum is above a number; never one that adds nothing."""
     low, high = 0, cumulative.shape[0] - 1
     while low < high:
         middle = (low + high) // 2
-        if cumulative[middle] > wanted:
+        if cumulative[middle] > bound:
             high = middle
         else:
             low = middle + 1

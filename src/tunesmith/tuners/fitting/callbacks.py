@@ -169,9 +169,10 @@ class CallbackList:
                 self._active.remove(callback)
                 with contextlib.suppress(Exception):
                     callback.on_failure(error)
-                what = shortened(one_line(f"{type(error).__name__}: {error}"))
+                problem = shortened(one_line(f"{type(error).__name__}: {error}"))
                 warnings.warn(
-                    f"{callback.label} failed, and the run goes on without it: {what}", stacklevel=3
+                    f"{callback.label} failed, and the run goes on without it: {problem}",
+                    stacklevel=3,
                 )
 
 

@@ -87,7 +87,7 @@ def normalised(
     else:
         size = abs(float(weights[space.names.index(normalise)]))
     if size == 0.0:
-        what = "all weights are" if normalise in NORMS else f"the weight of {normalise} is"
-        warnings.warn(f"{what} 0 after tuning; the weights are not normalised", stacklevel=3)
+        subject = "all weights are" if normalise in NORMS else f"the weight of {normalise} is"
+        warnings.warn(f"{subject} 0 after tuning; the weights are not normalised", stacklevel=3)
         return weights
     return space.exact(weights / size)

@@ -13,15 +13,15 @@ from tunesmith.search.space.constraints import Constraints
 from tunesmith.search.space.space import Space
 
 
-def _texts(flag: str, given: str | Iterable[str] | Mapping[str, object]) -> tuple[str, ...]:
-    if isinstance(given, str):
-        return (given,)
-    if isinstance(given, Mapping):
+def _texts(flag: str, restrictions: str | Iterable[str] | Mapping[str, object]) -> tuple[str, ...]:
+    if isinstance(restrictions, str):
+        return (restrictions,)
+    if isinstance(restrictions, Mapping):
         return tuple(
             f"{name}={value if isinstance(value, str) else repr(_number(flag, value))}"
-            for name, value in given.items()
+            for name, value in restrictions.items()
         )
-    texts = tuple(given)
+    texts = tuple(restrictions)
     wrong = next((text for text in texts if not isinstance(text, str)), None)
     if wrong is not None:
         raise UsageError(f"{flag} holds {wrong!r}; give texts, as on the command line")
@@ -45,13 +45,14 @@ class Constrained(Options):
 
     fix: Texts = option(
         (),
-        "a weight that stays as given, or those that a pattern matches",
+        "fix a weight at this value, or all that a pattern matches",
         "NAME=VALUE",
         convert=_texts,
     )
     bound: Texts = option(
         (),
-        "the range of a weight, or of those that a pattern as rm_* matches; a side may be left out",
+        "the range of a weight, or of all that a pattern such as rm_* "
+        "matches; either side may be left out",
         "NAME=LOW:HIGH",
         convert=_texts,
     )

@@ -18,7 +18,7 @@ import numpy as np
 
 from tunesmith.arrays import Flags, Floats, Ints
 from tunesmith.data.candidates import CandidateSet, References, Texts
-from tunesmith.inference.lists.axes import MOST_AXES, correlations, eigenvectors
+from tunesmith.inference.lists.axes import MOST_AXES, eigenvectors
 from tunesmith.kernels import kernel
 from tunesmith.kernels.bits import STEP, spread_bits
 from tunesmith.metrics.base import METRICS, Metric
@@ -106,14 +106,12 @@ def guard_scores(
 
 def guard_features(task: Task) -> None:
     """Warn of features that say nothing, or the same as others: their weights mean little."""
-    if not _is_on.get() or task.is_live or task.lists is None:
+    if not _is_on.get() or task.is_live:
         return
-    candidates = task.lists.candidates
-    rows, names = candidates.features.dense, candidates.features.dense_names
-    freedom = len(candidates) - len(candidates.start) + 1
-    if not 0 < len(names) <= MOST_AXES or freedom < ENOUGH_CANDIDATES * len(names):
+    names = task.names[: int(task.dense.sum())]
+    if not 0 < len(names) <= MOST_AXES or task.freedom < ENOUGH_CANDIDATES * len(names):
         return
-    matrix = correlations(rows, candidates.start)
+    matrix = task.correlations()
     for text in told_features(matrix, names):
         warnings.warn(text, stacklevel=3)
 
@@ -130,17 +128,19 @@ def told_features(matrix: Floats, names: Sequence[str]) -> Iterator[str]:
     alone = varies.copy()
     for i, j in zip(*np.nonzero(np.triu(np.abs(matrix) >= COLLINEAR, 1)), strict=True):
         alone[j] = False
-        which = "proportional" if abs(matrix[i, j]) >= 1.0 - DEPENDENT else "nearly collinear"
+        relation = "proportional" if abs(matrix[i, j]) >= 1.0 - DEPENDENT else "nearly collinear"
         yield (
-            f"{names[i]} and {names[j]} are {which} within sentences (correlation "
+            f"{names[i]} and {names[j]} are {relation} within sentences (correlation "
             f"{matrix[i, j]:.4f}): their weights count together, and either alone means little"
         )
-    kept = np.flatnonzero(alone)
-    if len(kept) > 2:
-        values, vectors = eigenvectors(matrix[np.ix_(kept, kept)])
+    independent = np.flatnonzero(alone)
+    if len(independent) > 2:
+        values, vectors = eigenvectors(matrix[np.ix_(independent, independent)])
         if values[-1] < DEPENDENT:
             parts = np.abs(vectors[:, -1])
-            together = [names[int(kept[k])] for k in np.flatnonzero(parts > 0.01 * parts.max())]
+            together = [
+                names[int(independent[k])] for k in np.flatnonzero(parts > 0.01 * parts.max())
+            ]
             yield (
                 f"{listed(together, 8)}: one is a combination of the others within sentences, so "
                 "that their weights alone mean little; drop one"
@@ -173,7 +173,7 @@ class Overlap:
     file: str | None = None
 
 
-def told_overlap(shared: Overlap, which: str, other: str) -> str | None:
+def told_overlap(shared: Overlap, set_name: str, other: str) -> str | None:
     """Say what a set has in common with another; None if that is nothing, or may be chance."""
     remedy = "take them out, or give another set"
     if shared.is_certain and shared.common:
@@ -183,9 +183,9 @@ def told_overlap(shared: Overlap, which: str, other: str) -> str | None:
         so = "its scores say little of other sentences"
         if shared.common < SHARE * shared.of:
             so = "its scores are a little too good"
-        return f"{how_many} sentences of the {which} are in the {other} too, so {so}; {remedy}"
+        return f"{how_many} sentences of the {set_name} are in the {other} too, so {so}; {remedy}"
     if shared.file is not None:
-        return f"{shared.file} is in the {other} and in the {which}; give another set"
+        return f"{shared.file} is in the {other} and in the {set_name}; give another set"
     return None
 
 

@@ -30,22 +30,22 @@ def history_of(
     for stage in stages:
         setting = stage.setting if len(stages) > 1 else {}
         for run, outcome in enumerate(stage.outcomes):
-            which = {"run": run} if len(stage.outcomes) > 1 else {}
-            parts.append(({**which, **setting}, outcome))
+            label = {"run": run} if len(stage.outcomes) > 1 else {}
+            parts.append(({**label, **setting}, outcome))
     entries: list[dict[str, Any]] = []
-    for which, outcome in parts:
+    for label, outcome in parts:
         for entry in outcome.history:
-            entries.append({"step": len(entries), **shown(entry, metric, which)})
+            entries.append({"step": len(entries), **shown(entry, metric, label)})
     return entries
 
 
 def shown(
-    entry: dict[str, Any], metric: Metric, which: Mapping[str, Any] | None = None
+    entry: dict[str, Any], metric: Metric, label: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """Return what a history says of a step, with gains on the metric's scale."""
     rest = {key: value for key, value in entry.items() if key not in GAINS}
     scores = {GAINS[key]: score_of(metric, entry[key]) for key in GAINS if key in entry}
-    return {**scores, **(which or {}), **rest}
+    return {**scores, **(label or {}), **rest}
 
 
 def without_middles(history: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

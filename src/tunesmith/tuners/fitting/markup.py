@@ -55,11 +55,11 @@ def _score_rows(result: TuneResult) -> Iterator[Row]:
             ("dev", scores.dev),
             ("tune", scores),
         )
-        for which, of_set in sets:
+        for set_name, of_set in sets:
             if of_set is not None:
                 before, after = of_set.initial_score, of_set.score
                 yield (
-                    *(metric, which, shown_score(before), shown_score(after)),
+                    *(metric, set_name, shown_score(before), shown_score(after)),
                     shown_change(before, after),
                 )
 

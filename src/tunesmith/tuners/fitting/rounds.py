@@ -71,21 +71,21 @@ class Rounds(Constrained, Remembering):
 
     objective: Texts = option(
         (),
-        "what a candidate is worth while learning, as bleu+1, brevity-smoothed, document (see "
-        "`tunesmith list objectives`; each tuner has its usual one); of several a held-out set "
-        "chooses",
+        "value of a candidate while learning, such as bleu+1, "
+        "brevity-smoothed, document (see `tunesmith list objectives`; each "
+        "tuner has a default); a held-out set chooses among several",
         "NAME",
         convert=distinct_texts,
     )
     pick: Literal["last", "best", "dev"] = option(
         "last",
-        "which round's weights are returned: the last, the best on the tuning set (the start "
-        "among them), or the best on a held-out set",
+        "which round's weights to return: the last, the best on the tuning "
+        "set (including the start), or the best on a held-out set",
     )
     choose_by: Literal["dev", "length"] = option(
         "dev",
-        "what chooses among several objectives: a held-out set, or the output's length on the "
-        "tuning set, which should be that of the references",
+        "how to choose among several objectives: by a held-out set, or by "
+        "how close the length of the tuning output is to the references",
     )
 
     _space: Space | None = field(default=None, compare=False, repr=False)
@@ -106,7 +106,9 @@ class Rounds(Constrained, Remembering):
             return None
         if type(metric) is not BLEU:
             return False
-        return all(isinstance(one, DocumentObjective) for one in self._objectives(metric))
+        return all(
+            isinstance(objective, DocumentObjective) for objective in self._objectives(metric)
+        )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -126,7 +128,9 @@ class Rounds(Constrained, Remembering):
     ) -> Iterator[Round]:
         """Learn from ``start`` on; yield after every round."""
 
-    def begun(self, objective: Objective, tuning: Task, way: Way, start: Floats) -> CandidateScorer:
+    def scorer_for(
+        self, objective: Objective, tuning: Task, way: Way, start: Floats
+    ) -> CandidateScorer:
         """Return the values of a set; in a loop, after the rounds before.
 
         Where the set is no list, what is usual is told by what is best under the starting weights.
@@ -184,8 +188,8 @@ class Rounds(Constrained, Remembering):
         if self.choose_by == "dev":
             return None
         ratio = best.scores.length_ratio or 0.0
-        which = ", ".join(map(str, best.stage.setting.values()))
-        return f"{which}: its output is {ratio:.4f} times as long as the references"
+        setting = ", ".join(map(str, best.stage.setting.values()))
+        return f"{setting}: its output is {ratio:.4f} times as long as the references"
 
     def check_metric(self, metric: Metric) -> None:
         """Raise an error if an objective cannot stand in for the metric."""
@@ -237,9 +241,9 @@ class Rounds(Constrained, Remembering):
 
     def restricted(self, tuning: Task, start: Floats | None) -> tuple[Self, Floats]:
         """Return the tuner with the space of a run, and weights of it to begin with."""
-        given = self.own_start(tuning) if start is None else start
-        space = Constrained.space(self, tuning.names, given)
-        return self.changed(_space=space), space.exact(given)
+        begin = self.own_start(tuning) if start is None else start
+        space = Constrained.space(self, tuning.names, begin)
+        return self.changed(_space=space), space.exact(begin)
 
     def _learnt(
         self, tuning: Task, setting: dict[str, Any], begin: Floats, rng: np.random.Generator
@@ -278,9 +282,9 @@ def _learnt_apart(
     """Learn with one setting, in another process."""
     started = working_seconds()
     outcomes = tuner._learnt(tuning, setting, begin, rng)
-    taken = working_seconds() - started
+    seconds = working_seconds() - started
     # All rounds of a setting come at once, with the first of them.
-    return [replace(outcome, seconds=0.0 if k else taken) for k, outcome in enumerate(outcomes)]
+    return [replace(outcome, seconds=0.0 if k else seconds) for k, outcome in enumerate(outcomes)]
 
 
 def length_ratio(tuning: Task, weights: Floats) -> float:

@@ -83,8 +83,8 @@ class Split:
             except Interruption:
                 if not returns_so_far():
                     raise
-                told = f"interrupted after {len(through)} of {self.folds.count} folds"
-                result = replace(result, stopped=told, interrupted=True)
+                reason = f"interrupted after {len(through)} of {self.folds.count} folds"
+                result = replace(result, stopped=reason, interrupted=True)
             else:
                 return replace(result, verdict=judge(metric, statistics, "folds"))
         sets: dict[HeldOutKind, Task | None] = {"hold-out": self.part, "test": held_out.test}

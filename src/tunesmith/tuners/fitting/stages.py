@@ -256,21 +256,23 @@ class _Runs:
         self.seconds = [0.0 for _ in settings]
         self.whole = 0  # runs that are complete
         self.next = 0  # the setting that the run after them is at
-        self.begun = working_seconds()
+        self.started = working_seconds()
 
     def add(self, outcome: Outcome) -> None:
         """Take what the run that goes on has come to, with the next setting."""
         now = working_seconds()
         self.outcomes[self.next].append(outcome)
-        self.seconds[self.next] += now - self.begun if outcome.seconds is None else outcome.seconds
+        self.seconds[self.next] += (
+            now - self.started if outcome.seconds is None else outcome.seconds
+        )
         self.next += 1
-        self.begun = now
+        self.started = now
 
     def end_run(self) -> None:
         """Have the next run begin."""
         self.whole += 1
         self.next = 0
-        self.begun = working_seconds()
+        self.started = working_seconds()
 
     def steps(self, runs: int, called: str, so_far: SoFar | None) -> str | None:
         """Say what is complete, of so many runs; None if all is."""
@@ -293,7 +295,7 @@ class _Runs:
         stages = self.stages()
         for k, outcome in () if so_far is None else so_far.outcomes.items():
             stage = stages[self.next + k]
-            seconds = stage.seconds + working_seconds() - self.begun
+            seconds = stage.seconds + working_seconds() - self.started
             assert so_far is not None
             unfinished = so_far.unfinished and bool(len(self.settings) > 1 or stage.outcomes)
             stages[self.next + k] = Stage(
@@ -387,15 +389,15 @@ def timed(outcomes: Iterable[Outcome]) -> list[Outcome]:
     started = working_seconds()
     for outcome in outcomes:
         now = working_seconds()
-        taken = now - started if outcome.seconds is None else outcome.seconds
-        timed_outcomes.append(replace(outcome, seconds=taken))
+        seconds = now - started if outcome.seconds is None else outcome.seconds
+        timed_outcomes.append(replace(outcome, seconds=seconds))
         started = now
     return timed_outcomes
 
 
 def can_be_sent(tuning: Task) -> bool:
-    """Tell whether whole runs are shared out: others work, and a set is not decoded meanwhile."""
-    return works_elsewhere() and not tuning.is_live
+    """Tell whether whole runs are shared out: others work, and can be sent what there is."""
+    return works_elsewhere() and not tuning.is_live and not tuning.is_sharded
 
 
 def map_in_workers(
@@ -472,10 +474,10 @@ def check_one(settings: Sequence[dict[str, Any]], remedy: str) -> None:
         return
     first = settings[0]
     varied = [name for name in first if any(setting[name] != first[name] for setting in settings)]
-    what = " and ".join(
+    varieties = " and ".join(
         f"{name.replace('_', ' ')}s" if len(name) > 1 else f"values of {name}" for name in varied
     )
-    raise UsageError(f"a held-out set chooses among several {what}; {remedy}")
+    raise UsageError(f"a held-out set chooses among several {varieties}; {remedy}")
 
 
 def chosen(candidates: Sequence[Evaluated], metric: Metric) -> Evaluated:

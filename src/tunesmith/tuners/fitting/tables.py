@@ -13,7 +13,6 @@ from rich.text import Text
 from tunesmith.errors import TunesmithError
 
 if TYPE_CHECKING:
-    from tunesmith.metrics.scored import Oracle
     from tunesmith.tuners.certify import Certified
     from tunesmith.tuners.fitting.result import OtherScores, Scores, TuneResult
     from tunesmith.tuners.replicates import Replicates
@@ -68,20 +67,20 @@ def verdict_line(result: TuneResult) -> Text:
 
 def committee_table(result: TuneResult) -> Table:
     """Lay out the members of a committee, and how far it went from the start."""
-    about = result.committee or {}
+    committee = result.committee or {}
     table = Table(title="committee", title_justify="left", title_style="bold")
     table.add_column("member")
     table.add_column("held-out", justify="right")
     table.add_column("seconds", justify="right")
     table.add_column("share", justify="right", no_wrap=True)
-    for entry in about["members"]:
+    for entry in committee["members"]:
         note = f"{entry['share']:.0%}" if entry["takes_part"] else "stays out"
         if entry.get("failed"):
             note = "failed"
         score = "" if entry["score"] is None else shown_score(entry["score"])
         table.add_row(Text(entry["member"]), score, f"{entry['seconds']:.1f}", note)
-    if about["steps"]:
-        step = about["step"]
+    if committee["steps"]:
+        step = committee["step"]
         text = f"{step:.0%} of the way from the start to the members' average"
         if step == 0.0:
             text = "the start is kept: no step away from it gains beyond chance"
@@ -225,24 +224,16 @@ def _mean(key: str, value: float) -> str:
     return f"{value:.1f}" if isinstance(value, float) else str(value)
 
 
-def demo_tables(result: TuneResult, test: Oracle) -> Group:
-    """Lay out a result whose development set is a test set with an oracle of its own."""
-    return Group(weight_table(result), score_table(result, "test", test), _summary(result))
-
-
-def score_table(result: TuneResult, dev_name: str = "dev", dev: Oracle | None = None) -> Table:
+def score_table(result: TuneResult) -> Table:
     """Lay out the scores before and after, and the oracle; other metrics below."""
     oracle = _oracle(result.oracle_score, result.oracle_exact, result.score)
-    dev_oracle = ""
-    if dev is not None and result.dev is not None:
-        dev_oracle = _oracle(dev.score, dev.exact, result.dev.score)
     every: list[tuple[str, str, TuneResult | OtherScores | Scores | None, str]] = [
         (result.metric, "tune", result, oracle),
-        (result.metric, dev_name, result.dev, dev_oracle),
+        (result.metric, "dev", result.dev, ""),
         (result.metric, "test", result.test, ""),
     ]
     for other in result.others:
-        sets = ("tune", other), (dev_name, other.dev), ("test", other.test)
+        sets = ("tune", other), ("dev", other.dev), ("test", other.test)
         every += [(other.metric, name, scores, "") for name, scores in sets]
     rows = [(metric, name, scores, best) for metric, name, scores, best in every if scores]
     has_ratio = any(scores.length_ratio is not None for _, _, scores, _ in rows)
@@ -335,11 +326,11 @@ def _undivided(weights: dict[str, float], length: str) -> dict[str, float]:
 
 def lenpen_line(result: TuneResult) -> Text:
     """Say what scores are divided by."""
-    about = result.lenpen or {}
-    text = f"lenpen: scores are divided by {about['length']}^{about['exponent']:g}"
-    if about["plain"]:
-        text += f", but {', '.join(about['plain'])}"
-    return _line(f"{text} ({about['low']:.6g} to {about['high']:.6g} choose alike)")
+    lenpen = result.lenpen or {}
+    text = f"lenpen: scores are divided by {lenpen['length']}^{lenpen['exponent']:g}"
+    if lenpen["plain"]:
+        text += f", but {', '.join(lenpen['plain'])}"
+    return _line(f"{text} ({lenpen['low']:.6g} to {lenpen['high']:.6g} choose alike)")
 
 
 def _summary(result: TuneResult) -> Text:
@@ -370,9 +361,9 @@ def _line(text: str) -> Text:
 
 def _proof(certificate: dict[str, Any]) -> str:
     """Say what a certificate proves."""
-    which = f" within {certificate['within']}" if "within" in certificate else ""
+    where = f" within {certificate['within']}" if "within" in certificate else ""
     if certificate["optimal"]:
-        verdict = f"proven: no weights{which} do better"
+        verdict = f"proven: no weights{where} do better"
     elif certificate.get("tie"):
         verdict = (
             "leads below the tolerance decide: of weights that count, none does better than "
@@ -382,7 +373,7 @@ def _proof(certificate: dict[str, Any]) -> str:
         verdict = "nothing is proven"
     else:
         verdict = (
-            f"no weights{which} do better than {shown_score(certificate['bound'])}: "
+            f"no weights{where} do better than {shown_score(certificate['bound'])}: "
             f"the gap is {shown_score(certificate['gap'])}"
         )
     total = str(certificate["total"])

@@ -30,6 +30,7 @@ HALF_WIDTH = 1.96
 
 #: Metrics whose names are abbreviations.
 _UPPER = {"bleu", "ter", "wer", "cer"}
+_COLUMNS = {"column", "cost"}
 
 
 @dataclass(frozen=True)
@@ -111,8 +112,10 @@ UNKNOWN = Verdict("no-held-out-data")
 
 
 def metric_label(name: str) -> str:
-    """Return how a metric's name is written in a sentence."""
-    short = name.partition(":")[0]
+    """Return how a metric's name is written in a sentence; of a column, the column's name."""
+    short, _, rest = name.partition(":")
+    if short in _COLUMNS:
+        return rest
     return short.upper() if short in _UPPER else short
 
 

@@ -54,8 +54,8 @@ def fit_with_lenpen(
     rng = 1 if rng is None else rng
     seed = None if isinstance(rng, type(generator_of(1))) else checked_seed(rng)
     split = Split.of(tuning, *split_options)
-    about = {"seed": seed, "lenpen": lenpen.length, **every}
-    settings = functools.partial(settings_of, tuner, split.tuning, dev, test, about)
+    run_options = {"seed": seed, "lenpen": lenpen.length, **every}
+    settings = functools.partial(settings_of, tuner, split.tuning, dev, test, run_options)
     with callbacks_of_run(callbacks, settings) as callback_list:
 
         def fit(part: Task, rng: Any, is_whole: bool = False) -> TuneResult:
@@ -84,7 +84,7 @@ def _fitted(
     options: Mapping[str, Any],
 ) -> TuneResult:
     """Search, and evaluate what was found from scratch, by the names that weights have."""
-    begun = working_seconds()
+    started = working_seconds()
     lists = NormalisedLists(tuning, lenpen)
     dev, test = (None if task is None else NormalisedLists(task, lenpen) for task in sets)
     plain, begin = without_quotients(start, lists.length)
@@ -93,14 +93,14 @@ def _fitted(
     generator = generator_of(rng)
 
     def fit(exponent: float, weights: Mapping[str, float] | None) -> TuneResult:
-        (own,) = generator.spawn(1)
+        (child,) = generator.spawn(1)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # those of the result are issued at the end
             return tuner.fit(
                 lists.at(exponent),
                 weights,
                 None if dev is None else dev.at(exponent),
-                own,
+                child,
                 test=None if test is None else test.at(exponent),
                 **options,
             )
@@ -111,8 +111,8 @@ def _fitted(
     def climb(exponent: float, weights: Weights) -> Weights:
         assert short is not None
         at = lists.at(exponent).with_features(keep, drop)
-        (own,) = generator.spawn(1)
-        outcome = short.tune(at, weights.aligned(at.names), own)
+        (child,) = generator.spawn(1)
+        outcome = short.tune(at, weights.aligned(at.names), child)
         return weights.updated(Weights(at.names, outcome.weights))
 
     walker = generator.spawn(1)[0]
@@ -149,7 +149,7 @@ def _fitted(
                 for other in others
             ),
             line_searches=search.line_searches,
-            seconds=working_seconds() - begun,
+            seconds=working_seconds() - started,
             data=tuning.files + HeldOut(*sets).files,
             signature=f"{last.signature}|lenpen:{lists.length}^{exponent!r}",
             verdict=UNKNOWN,

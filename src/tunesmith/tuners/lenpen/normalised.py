@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -16,6 +17,9 @@ from tunesmith.errors import UsageError
 from tunesmith.tasks.base import Task
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.lenpen.options import Lenpen
+
+#: The decimal logarithm of the largest power of a length that scores are divided by.
+LARGEST_POWER = 100.0
 
 
 class NormalisedLists:
@@ -33,6 +37,11 @@ class NormalisedLists:
 
     def __init__(self, tuning: Task, lenpen: Lenpen) -> None:
         lists = tuning.lists
+        if tuning.is_sharded:
+            raise UsageError(
+                "a length penalty divides the scores of whole lists, of which workers have a part "
+                "each; drop --lenpen or --sharded"
+            )
         if lists is None:
             raise UsageError(
                 "a length penalty divides the scores of whole candidates, and only lists have "
@@ -41,6 +50,7 @@ class NormalisedLists:
         self.lenpen = lenpen
         self.length = length_name(lenpen.length, lists.names)
         self._lengths = lengths_of(lists.candidates, self.length)
+        self._check_range()
         names = lists.names
         quotients = [name for name in names if quotient_of(name) is not None]
         self._base = lists.with_features(drop=quotients) if quotients else lists
@@ -49,6 +59,18 @@ class NormalisedLists:
                 raise UsageError(f"lenpen-plain '{pattern}' matches no feature; name others")
         if all(map(lenpen.is_plain, self.names)):
             raise UsageError("lenpen-plain names all features, and none is left to be divided")
+
+    def _check_range(self) -> None:
+        """Raise an error if powers of lengths are too large at an end of the range."""
+        longest = float(self._lengths.max())
+        widest = LARGEST_POWER / max(math.log10(longest), 1e-9)
+        for end in (self.lenpen.low, self.lenpen.high):
+            if abs(end) > widest:
+                most = math.floor(widest)
+                raise UsageError(
+                    f"the range of the exponent goes to {end:g}, and a length of {longest:g} "
+                    f"has no useful power there; give a range within {-most}:{most}, as 0:2"
+                )
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -49,8 +49,8 @@ class Climbs:
 
     def on(self, hypotheses: Hypotheses, rng: np.random.Generator) -> Climb:
         """Return a climb that has not begun."""
-        about = self.smoothing, self.tolerance, self.penalty, self.ceiling, self.axes
-        return Climb(hypotheses, self.spread, rng, self.space, *about)
+        options = self.smoothing, self.tolerance, self.penalty, self.ceiling, self.axes
+        return Climb(hypotheses, self.spread, rng, self.space, *options)
 
     def ascend(self, climb: Climb, begin: Floats) -> End:
         """Go from a point to the local optimum; never to one that is worse."""
@@ -63,16 +63,16 @@ class Climbs:
 
 
 def climb_and_walk(
-    hypotheses: Hypotheses, task: tuple[Floats, float, np.random.Generator], about: Climbs
+    hypotheses: Hypotheses, task: tuple[Floats, float, np.random.Generator], climbs: Climbs
 ) -> End:
     """Climb, and go on from the end of it by random walks (Moore and Quirk 2008)."""
     begin, floor, rng = task
-    climb = about.on(hypotheses, rng)
-    end = about.ascend(climb, begin)
-    for _ in range(about.walks if end.value > floor else 0):
+    climb = climbs.on(hypotheses, rng)
+    end = climbs.ascend(climb, begin)
+    for _ in range(climbs.walks if end.value > floor else 0):
         if end.is_top:
             break
-        other = about.ascend(climb, around(end.weights, climb, WALK_DISTANCE))
+        other = climbs.ascend(climb, around(end.weights, climb, WALK_DISTANCE))
         if other.value > end.value:
             end = other
     return dataclasses.replace(end, history=tuple(climb.history), searches=climb.searches)

@@ -84,8 +84,7 @@ class MERT(Constrained, Regularised, Remembering):
 
     restarts: int | None = option(
         None,
-        "climbs from other starting points beside the first "
-        "[default: 20, on forests 4, gradient 0]",
+        "climbs from other starting points after the first [default: 20, on forests 4, gradient 0]",
         least=0,
     )
     begin: Literal["near", "anywhere"] = option(
@@ -100,17 +99,19 @@ class MERT(Constrained, Regularised, Remembering):
     directions: str = option("coordinate", "lines to search: coordinate, powell, random, gradient")
     axes: bool = option(
         True,
-        "search along the axes of the features' covariance too, and restart along them, so that "
-        "it does not matter how features are expressed",
+        "search along axes of the features' covariance and restart along "
+        "them, so that mixing or rescaling features makes no difference",
     )
     smoothing: Literal["none", "mean", "min"] = option(
         "none",
-        "what counts of an interval and its neighbours on a line: none (itself), mean or min",
+        "how an interval of a line is valued: by itself (none), or by the "
+        "mean or min over its neighbours",
     )
-    window: int = option(WINDOW, "neighbours on each side that smoothing takes in")
+    window: int = option(WINDOW, "neighbours on each side for smoothing")
     list_rounds: int = option(
         3,
-        "on forests: rounds on lists of their best derivations, from whose ends it climbs too",
+        "on forests: rounds on lists of their best derivations, whose "
+        "results are further starting points",
         least=0,
     )
     _core_prior: Weights | None = field(default=None, compare=False, repr=False, kw_only=True)
@@ -136,9 +137,9 @@ class MERT(Constrained, Regularised, Remembering):
 
     def _times(self, name: str, hypotheses: Hypotheses) -> int:
         """Return how often to climb; many features' gradient is followed once."""
-        given: int | None = getattr(self, name)
-        if given is not None:
-            return given
+        count: int | None = getattr(self, name)
+        if count is not None:
+            return count
         usual = USUAL_IF_COSTLY if hypotheses.is_costly else USUAL
         return 0 if self._directions().is_costly else usual[name]
 
@@ -150,7 +151,17 @@ class MERT(Constrained, Regularised, Remembering):
 
     takes_forests = True
     takes_rankings = True
+    takes_shards = True
     uses_device = True
+
+    def check_shards(self, is_sharded: bool) -> None:
+        """Raise an error if parts of the lists are with workers, and gradients are asked for."""
+        super().check_shards(is_sharded)
+        if is_sharded and self._directions().needs_gradients:
+            raise UsageError(
+                "shards answer lines and points, and no gradients; use --directions coordinate, "
+                "powell or random, or drop --sharded"
+            )
 
     def check_metric(self, metric: Metric) -> None:
         """Raise an error if the metric lacks what an option needs."""
@@ -161,8 +172,8 @@ class MERT(Constrained, Regularised, Remembering):
     def space(self, names: tuple[str, ...], start: Floats) -> Space:
         """Return what the weights may be."""
         constraints = self.constraints().expanded(names)
-        held = self.held(names, start, dict(constraints.fixed))
-        fixed = constraints.fixed + tuple(held.items())
+        fixed_values = self.held(names, start, dict(constraints.fixed))
+        fixed = constraints.fixed + tuple(fixed_values.items())
         return Space.of(names, start, dataclasses.replace(constraints, fixed=fixed))
 
     def baseline(self, tuning: Task) -> Floats:
@@ -196,17 +207,19 @@ class MERT(Constrained, Regularised, Remembering):
         names = tuning.names
         _, begin = self._begins(names, equal_weights(tuning), start)
         core = tuning.with_features(self.core)
-        own = core.names
-        begin = begin[[names.index(name) for name in own]]
-        constraints = self.constraints().among(own, names)
+        core_names = core.names
+        begin = begin[[names.index(name) for name in core_names]]
+        constraints = self.constraints().among(core_names, names)
         outcome = Outcome(begin)
-        if {*own} - {*dict(constraints.fixed)}:
+        if {*core_names} - {*dict(constraints.fixed)}:
             hypotheses = core.hypotheses()
-            space = Space.of(own, begin, constraints)
-            about = hypotheses, hypotheses.spread(), space, begin, None
+            space = Space.of(core_names, begin, constraints)
+            place = hypotheses, hypotheses.spread(), space, begin, None
             with whole_or_nothing():  # weights of some features alone are no result
-                outcome = self._search(*about, rng.spawn(1)[0])
-        prior = Weights.from_dict(dict.fromkeys(names, 0.0)).updated(Weights(own, outcome.weights))
+                outcome = self._search(*place, rng.spawn(1)[0])
+        prior = Weights.from_dict(dict.fromkeys(names, 0.0)).updated(
+            Weights(core_names, outcome.weights)
+        )
         return self.changed(_core_prior=prior), outcome
 
     def _begins(
@@ -216,9 +229,9 @@ class MERT(Constrained, Regularised, Remembering):
         if start is not None:
             space = self.space(names, start)
             return space, space.exact(start)
-        own = usual if self.given_prior is None else self.given_prior.aligned(names)
-        space = self.space(names, own)
-        return space, space.inside(own)
+        begin = usual if self.given_prior is None else self.given_prior.aligned(names)
+        space = self.space(names, begin)
+        return space, space.inside(begin)
 
     def stages(
         self, tuning: Task, start: Floats | None, rng: np.random.Generator
@@ -230,16 +243,16 @@ class MERT(Constrained, Regularised, Remembering):
         if start is None and self.drawn_towards is not None:
             first = space.inside(self.drawn_towards.aligned(tuning.names))
         # Another length wants other weights, which are not on the way from one to the other.
-        by_length = itertools.groupby(self.settings(), lambda own: own.get("length_scale"))
-        paths = [list(own) for _, own in by_length]
+        by_length = itertools.groupby(self.settings(), lambda setting: setting.get("length_scale"))
+        paths = [list(settings) for _, settings in by_length]
         generators = [rng] if len(paths) == 1 else rng.spawn(len(paths))
         tasks = list(zip(paths, generators, strict=True))
         if len(tasks) > 1 and can_be_sent(tuning):
-            about = self, spread, space, first
-            yield from settings_apart(tuning, _path_apart, tasks, [*map(len, paths)], *about)
+            shared = self, spread, space, first
+            yield from settings_apart(tuning, _path_apart, tasks, [*map(len, paths)], *shared)
             return
-        for path, own in tasks:
-            yield from self._path(tuning, hypotheses, path, own, spread, space, first)
+        for path, generator in tasks:
+            yield from self._path(tuning, hypotheses, path, generator, spread, space, first)
 
     def _path(
         self,
@@ -299,9 +312,9 @@ class MERT(Constrained, Regularised, Remembering):
             check()
             more = tuning.round_lists(ends[0], MOST_LISTED)
             lists = more if lists is None else lists.merged(more)
-            about = lists.hypotheses(), spread, space, ends[0], penalty
+            place = lists.hypotheses(), spread, space, ends[0], penalty
             with told_to(round_now):
-                ends.insert(0, self._search(*about, generator).weights)
+                ends.insert(0, self._search(*place, generator).weights)
         return ends[:-1]
 
     def _search(
@@ -416,10 +429,10 @@ def _path_apart(
     tuning: Task,
     task: tuple[Sequence[dict[str, Any]], np.random.Generator],
     tuner: MERT,
-    *about: Any,
+    *shared: Any,
 ) -> list[Outcome]:
     """Try the strengths that belong together, in another process."""
-    return timed(tuner._path(tuning, tuning.hypotheses(), *task, *about))
+    return timed(tuner._path(tuning, tuning.hypotheses(), *task, *shared))
 
 
 class _Ends:
@@ -457,8 +470,8 @@ class _Ends:
         best, ends = self.best, self.ends
         history = [{**way.label, **entry} for way, end in ends for entry in end.history]
         searches = sum(end.searches for _, end in ends)
-        about: dict[str, Any] = {"objective": best.value, "penalty": self._penalty}
-        return Outcome(best.weights, history, searches, **about)
+        figures: dict[str, Any] = {"objective": best.value, "penalty": self._penalty}
+        return Outcome(best.weights, history, searches, **figures)
 
     def so_far(self) -> SoFar | None:
         """Return what an interrupted search has come to."""

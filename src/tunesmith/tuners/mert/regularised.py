@@ -30,12 +30,12 @@ OWN_OPTIONS = {"prior": "l2-prior", "core": "l2-prior", "fixed_feature": "l2-fix
 STRONGEST = 1e100
 
 
-def _file_or_weights(flag: str, given: object) -> Any:
-    if isinstance(given, Mapping):
-        return Weights.from_dict(given)
-    if not isinstance(given, str | os.PathLike):
-        raise UsageError(f"{flag} is {given!r}; give a file, or weights by name")
-    return given
+def _file_or_weights(flag: str, value: object) -> Any:
+    if isinstance(value, Mapping):
+        return Weights.from_dict(value)
+    if not isinstance(value, str | os.PathLike):
+        raise UsageError(f"{flag} is {value!r}; give a file, or weights by name")
+    return value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,17 +48,17 @@ class Regularised(Options):
     """
 
     penalty: Literal["none", "l2-prior", "l2-fixed", "l2-normalized", "l0"] = option(
-        "none", "what is taken off the metric for large, unusual or many weights"
+        "none", "penalty that is subtracted from the metric"
     )
     strength: Numbers = option(
         (),
-        "strength of the penalty; of several a held-out set chooses",
+        "strength of the penalty; a held-out set chooses among several",
         convert=numbers,
         least=0,
         most=STRONGEST,
     )
     prior: str | os.PathLike[str] | Mapping[str, float] = option(
-        "", "weights that l2-prior draws towards", "FILE", convert=_file_or_weights
+        "", "weights that l2-prior pulls towards", "FILE", convert=_file_or_weights
     )
     core: Texts = option(
         (),
@@ -66,11 +66,10 @@ class Regularised(Options):
         "PATTERN",
         convert=texts,
     )
-    fixed_feature: str = option("", "whose weight l2-fixed holds where it starts", "NAME")
+    fixed_feature: str = option("", "feature whose weight l2-fixed keeps at its start", "NAME")
     length_scale: Numbers = option(
         (),
-        "what the reference length of bleu is multiplied by while tuning; of several a held-out "
-        "set chooses",
+        "factor on BLEU's reference length while tuning; a held-out set chooses among several",
         convert=numbers,
         above=0,
         below=np.inf,
@@ -93,8 +92,10 @@ class Regularised(Options):
         if self.penalty == "l2-fixed" and not self.fixed_feature:
             raise UsageError("penalty l2-fixed holds one weight; name it with --fixed-feature")
         if self.penalty == "l2-prior" and bool(self.prior) == bool(self.core):
-            what = "--prior or --core, not both" if self.core else "--prior FILE or --core PATTERN"
-            raise UsageError(f"penalty l2-prior draws towards prior weights; give {what}")
+            remedy = (
+                "--prior or --core, not both" if self.core else "--prior FILE or --core PATTERN"
+            )
+            raise UsageError(f"penalty l2-prior draws towards prior weights; give {remedy}")
 
     @cached_property
     def given_prior(self) -> Weights | None:
@@ -115,8 +116,8 @@ class Regularised(Options):
         """Return the prior's weights as a digest: a file may change."""
         if field != "prior" or self.given_prior is None:
             return getattr(self, field)
-        found = repr(sorted(self.given_prior.items()))
-        return f"sha256-{hashlib.sha256(found.encode()).hexdigest()[:12]}"
+        text = repr(sorted(self.given_prior.items()))
+        return f"sha256-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
     def check_features(self, names: tuple[str, ...], strict: bool) -> None:
         """Hold what options say of features against those of the data."""
@@ -170,8 +171,8 @@ def with_length_scale(metric: Metric, scale: float | None) -> Metric:
             f"{metric.name} has no reference length to scale; tune for bleu, or leave out "
             "length-scale"
         )
-    own: Any = metric
+    scalable: Any = metric
     changed: Metric = dataclasses.replace(
-        own, reference_length_scale=scale * own.reference_length_scale
+        scalable, reference_length_scale=scale * scalable.reference_length_scale
     )
     return changed

@@ -24,12 +24,10 @@ class AROW(MIRA):
     ``rate``, or with what ``feature_rate`` says, and fall with every change.
     """
 
-    rate: float = option(
-        1.0, "the learning rates, or variances, to begin with", above=0, below=np.inf
-    )
+    rate: float = option(1.0, "the initial learning rates, or variances", above=0, below=np.inf)
     confidence: float = option(
         0.01,
-        "how much a change lowers the learning rates of its features (lambda)",
+        "how fast updates lower the learning rates of their features (lambda)",
         least=0,
         below=np.inf,
     )

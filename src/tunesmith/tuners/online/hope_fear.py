@@ -33,11 +33,11 @@ from tunesmith.tuners.online.training import OnlineTuner, Training
 GREATEST_RATE = 1e300
 
 
-def _pairs_as_texts(flag: str, given: str | Iterable[str] | Mapping[str, float]) -> tuple[str, ...]:
+def _pairs_as_texts(flag: str, pairs: str | Iterable[str] | Mapping[str, float]) -> tuple[str, ...]:
     """Convert ``PATTERN=NUMBER``, or several, or a mapping of them."""
-    if isinstance(given, Mapping):
-        return tuple(f"{pattern}={value!r}" for pattern, value in given.items())
-    return texts(flag, given)
+    if isinstance(pairs, Mapping):
+        return tuple(f"{pattern}={value!r}" for pattern, value in pairs.items())
+    return texts(flag, pairs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,34 +53,37 @@ class HopeFear(OnlineTuner):
     of its deviation within sentences, as if all were of the same size.
     """
 
-    epochs: int = option(10, "how often to go over all sentences", least=1)
+    epochs: int = option(10, "passes over all sentences", least=1)
     rate: float = option(0.01, "the learning rate", above=0, below=np.inf)
     feature_rate: Texts = option(
         (),
-        "the learning rate of features whose names match, with --scale as if they were of size 1; "
-        "the last that matches counts",
+        "the learning rate of features whose names match (the last match "
+        "counts), relative to size 1 with --scale",
         "PATTERN=RATE",
         convert=_pairs_as_texts,
     )
-    scale: bool = option(True, "learn as if all dense features were of the same size")
+    scale: bool = option(True, "learn as if all dense features had the same spread")
     initial: Texts = option(
         (),
-        "the weight of features whose names match to begin with, where no weights are given; "
-        "others begin with 0",
+        "initial weight of features whose names match, without --start; others begin at 0",
         "PATTERN=VALUE",
         convert=_pairs_as_texts,
     )
     average: bool = option(True, "return the average of the weights after each sentence")
     reference: Literal["bold", "max-bleu", "local", "hope"] = option(
         "hope",
-        "what weights are moved towards: the reference itself where it is among the candidates, "
-        "what is worth most, the same among the best few, or what is worth much and scores well",
+        "what weights move towards: the reference if it is among the "
+        "candidates, the candidate of highest value, the same among the "
+        "model's best, or one of high value that also scores well",
     )
-    local_best: int = option(10, "how many of the best local chooses from", least=1)
+    local_best: int = option(10, "number of the model's best that local chooses from", least=1)
     mu: float = option(
-        -1.0, "how much worth counts for hope, 0 or less: the lower the more", above=-np.inf, most=0
+        -1.0,
+        "weight of a candidate's value for hope, 0 or less: lower values give it more weight",
+        above=-np.inf,
+        most=0,
     )
-    mu_decay: float = option(1.0, "what mu is multiplied by after each epoch", above=0, most=1)
+    mu_decay: float = option(1.0, "factor on mu after each epoch", above=0, most=1)
 
     usual = ("document", "document")
     is_online: ClassVar[bool] = True
@@ -164,7 +167,7 @@ class HopeFear(OnlineTuner):
         self, tuning: Task, objective: Objective, start: Floats, rng: np.random.Generator
     ) -> Training:
         """Return a run that begins with ``start``, which is changed."""
-        scorer = self.begun(objective, tuning, "examples", start)
+        scorer = self.scorer_for(objective, tuning, "examples", start)
         with np.errstate(all="ignore"):  # as while learning
             space = self.space(tuning.names, start)
             model = self.model(start, self.rates(tuning), space)
@@ -232,5 +235,5 @@ def _values_by_pattern(
     """Return a number for each name: of the last pattern that matches, or the default."""
     values = dict.fromkeys(names, default)
     for pattern, value in _parse_pairs(flag, texts):
-        values |= dict.fromkeys(FeatureSelection.of(pattern).kept(names), value)
+        values |= dict.fromkeys(FeatureSelection.of(pattern).select(names), value)
     return np.array(list(values.values()), np.float64)

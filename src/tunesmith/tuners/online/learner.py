@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -13,6 +14,7 @@ import numpy as np
 from tunesmith.arrays import Stats
 from tunesmith.errors import TunesmithError
 from tunesmith.inference.examples import Derivation, Example, Examples
+from tunesmith.inference.live import LiveExamples
 from tunesmith.metrics.candidate_scorer import CandidateScorer
 from tunesmith.progress import unseen
 from tunesmith.search.working_set.solver import SharedSet
@@ -162,6 +164,11 @@ class OnlineLearner:
     @cached_property
     def _rule(self) -> UpdateRule:
         return self._setup.make_rule(len(self._setup.tuning.names))
+
+    def in_order(self, groups: Sequence[int]) -> AbstractContextManager[None]:
+        """Return a context in which the learner takes these sentences, and no others between."""
+        examples = self._examples
+        return examples.in_order(groups) if isinstance(examples, LiveExamples) else nullcontext()
 
     def step(self, group: int, epoch: int, received: Sequence[SharedSet] = ()) -> LearnerStep:
         """Find the update for a sentence; the state stays as it is."""

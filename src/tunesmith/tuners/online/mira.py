@@ -85,11 +85,11 @@ class MIRA(HopeFear):
     """MIRA: the least change that makes margins as wide as losses, by cutting planes."""
 
     epsilon: float = option(
-        0.01, "how exactly the problem of each sentence is solved", above=0, below=np.inf
+        0.01, "precision to which the problem of each sentence is solved", above=0, below=np.inf
     )
     iterations: int = option(
         1000,
-        "steps at most, each time that a candidate is added to the problem of a sentence",
+        "most steps each time a candidate is added to the problem of a sentence",
         least=1,
     )
 

@@ -11,6 +11,7 @@ import numpy as np
 from tunesmith.arrays import Ints
 from tunesmith.errors import TunesmithError
 from tunesmith.parallel.engine import Actors, Lost, current_engine
+from tunesmith.parallel.local import thread_count
 from tunesmith.parallel.threads import ThreadActors
 from tunesmith.progress import progress
 from tunesmith.search.working_set.solver import SharedSet
@@ -147,13 +148,15 @@ class LearnerPool:
 def _actors(setup: TrainingSetup, snapshots: Sequence[Snapshot]) -> Actors:
     """Return a learner for each snapshot.
 
-    If a decoder cannot be sent to workers, or threads cannot share it, learners live here and
-    take turns.
+    If a decoder cannot be sent to the workers of an engine, learners live in threads here. They
+    take turns where threads cannot share it.
     """
     engine = current_engine()
-    if setup.tuning.is_live and (engine.name == "threads" or not setup.tuning.is_portable):
-        return ThreadActors(_restore, setup.data(), snapshots, 1)
-    return engine.actors(_restore, setup.data(), snapshots)
+    tuning = setup.tuning
+    if engine.name != "threads" and tuning.is_portable:
+        return engine.actors(_restore, setup.data(), snapshots)
+    count = thread_count() if tuning.is_thread_safe else 1
+    return ThreadActors(_restore, setup.data(), snapshots, count)
 
 
 def _restore(data: tuple[TrainingSetup, Any], snapshot: Snapshot) -> OnlineLearner:

@@ -33,15 +33,15 @@ class SGDRule(HopeFearRule):
         received: Sequence[SharedSet] = (),
     ) -> SentenceUpdate:
         """Find the update; among asynchronous learners, add those of others and send the own."""
-        own = super().__call__(example, best, model, epoch)
+        update = super().__call__(example, best, model, epoch)
         if not self._tuner.exchanges:
-            return own
+            return update
         updates = [(shared.features, shared.values) for shared in received]
-        if own.x is None:
+        if update.x is None:
             return SentenceUpdate(_summed(updates))
-        features, values = own.x
+        features, values = update.x
         shared = SharedSet(np.zeros(1), np.array([0, len(features)]), features, values)
-        return SentenceUpdate(_summed([own.x, *updates]), working_set=shared)
+        return SentenceUpdate(_summed([update.x, *updates]), working_set=shared)
 
     def update(
         self, example: Example, target: Derivation, best: Derivation, model: Model

@@ -37,21 +37,20 @@ class OnlineTuner(Rounds):
     """
 
     learners: int = option(
-        1, "how many learn side by side, each from a part of the sentences", least=1
+        1, "number of parallel learners, each with a part of the sentences", least=1
     )
     parallel: Literal["mixing", "async"] = option(
         "mixing",
-        "how learners go together: their weights are averaged after each epoch, or they send each "
-        "other what they have found in a sentence (mira, arow, sgd)",
+        "how learners share: weights are averaged after each epoch, or "
+        "learners send each other what they found in a sentence (mira, arow, "
+        "sgd)",
     )
     clock: Literal["lockstep", "free"] = option(
         "lockstep",
-        "async: learners wait for each other after every sentence, and results can be reproduced; "
-        "or nobody waits, and they cannot",
+        "async: learners wait for each other after every sentence, which is "
+        "reproducible, or do not wait, which is not",
     )
-    inbox: int = option(
-        64, "async: how many working sets of others wait for a learner at most", least=1
-    )
+    inbox: int = option(64, "async: most working sets that wait for a learner", least=1)
 
     has_hope: ClassVar[bool] = True
     #: Whether learners can send each other working sets, or updates.
@@ -111,9 +110,9 @@ class OnlineTuner(Rounds):
 
         There must be one setting.
         """
-        one, begin = self.restricted(tuning, start)
+        tuner, begin = self.restricted(tuning, start)
         (objective,) = self._objectives(tuning.metric)
-        return one.training(tuning, objective, begin.copy(), rng.spawn(1)[0])
+        return tuner.training(tuning, objective, begin.copy(), rng.spawn(1)[0])
 
     def rounds(
         self, tuning: Task, objective: Objective, start: Floats, rng: np.random.Generator
@@ -208,8 +207,10 @@ class Training:
             # A sentence that is decoded now is not worth sending to others.
             is_live = self.setup.tuning.is_live
             with working_on(None) if is_live else contextlib.nullcontext():
-                for group in order.tolist():
-                    learner.apply(learner.step(group, epoch))
+                groups = order.tolist()
+                with learner.in_order(groups):
+                    for group in groups:
+                        learner.apply(learner.step(group, epoch))
             return {}
         if self._tuner.parallel == "mixing":
             return mixing_epoch(self.setup, self.learners, order, epoch)
@@ -244,7 +245,12 @@ class Training:
                 f"the run has {len(memories)} learners, and not {len(self.learners)}; give "
                 f"--learners {len(memories)}, or begin in another work directory"
             )
-        for learner, own in zip(self.learners, memories, strict=True):
-            learner.recall({**own, "learned": {**memories[0]["learned"], **own["learned"]}})
+        for learner, stored in zip(self.learners, memories, strict=True):
+            learner.recall(
+                {
+                    **stored,
+                    "learned": {**memories[0]["learned"], **stored["learned"]},
+                }
+            )
         self._exchange.recall(memory.get("exchange", {}))
         self._rng.bit_generator.state = memory["random"]

@@ -61,9 +61,9 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.better)
 
-    def __getitem__(self, which: Flags | Ints) -> Pairs:
+    def __getitem__(self, selection: Flags | Ints) -> Pairs:
         """Return some of the pairs."""
-        return Pairs(self.better[which], self.worse[which])
+        return Pairs(self.better[selection], self.worse[selection])
 
     def differences(self, values: Floats) -> Floats:
         """Return the difference [P] of a quantity: that of the better minus that of the worse."""

@@ -59,27 +59,28 @@ class PRO(Rounds):
 
     objective: Texts = option(
         (),
-        "what a candidate is worth while learning, as bleu+1, brevity-smoothed, document; of "
-        "several a held-out set chooses [default: grounded for bleu, otherwise metric]",
+        "value of a candidate while learning, such as bleu+1, "
+        "brevity-smoothed, document; a held-out set chooses among several [default: grounded "
+        "for bleu, otherwise metric]",
         "NAME",
         convert=distinct_texts,
     )
-    sample: str = option("uniform:pairs=5000", "which pairs of a group are looked at", "NAME")
+    sample: str = option("uniform:pairs=5000", "how pairs of a group are sampled", "NAME")
     select: Texts = option(
         (),
-        "which of them may be learnt from: difference:least=,most=; length:most=; "
+        "which sampled pairs are selected: difference:least=,most=; length:most=; "
         "outliers:of=,deviations=; stochastic:of=; all. Several are combined "
         f"[default: {DIFFERENCE}, and {LENGTH} where lengths are known]",
         "NAME",
         convert=texts,
     )
     accept: str = option(
-        "greatest:pairs=50", "which of those are learnt from: greatest, random, all", "NAME"
+        "greatest:pairs=50", "which selected pairs are accepted: greatest, random, all", "NAME"
     )
     learn: str = option("logistic", "the ranker: logistic, hinge, sklearn", "NAME")
     strength: Numbers = option(
         (100.0,),
-        "what the square of the weights costs the ranker; of several a held-out set chooses",
+        "penalty of the ranker on squared weights; a held-out set chooses among several",
         "X",
         convert=numbers,
         above=0,
@@ -94,7 +95,8 @@ class PRO(Rounds):
     )
     interpolation: float | None = option(
         None,
-        "how much of the new weights is taken, the rest being the old ones: the papers' Ψ "
+        "share of the new weights in the mixture with the old ones, the "
+        "papers' Ψ "
         f"[default: 1, {IN_LOOP} in a loop with a decoder]",
         above=0,
         most=1,
@@ -136,10 +138,10 @@ class PRO(Rounds):
     def _mixed(self, new: Floats, old: Floats, space: Space) -> Floats:
         """Return Ψ times the new weights and the rest of the old ones."""
         if self.in_loop and not space.pins_scale:
-            wanted, now = (float(np.sqrt(inner(one, one))) for one in (old, new))
-            if wanted == 0.0:
+            old_size, new_size = (float(np.sqrt(inner(weights, weights))) for weights in (old, new))
+            if old_size == 0.0:
                 return new
-            new = new * (wanted / now) if now > 0.0 else new
+            new = new * (old_size / new_size) if new_size > 0.0 else new
         return space.exact(self._share * new + (1.0 - self._share) * old)
 
     def _steps(self, has_lengths: bool) -> PairSteps:
@@ -199,7 +201,7 @@ class PRO(Rounds):
         Of forests each round takes lists under its weights, beside those of the rounds before.
         """
         lists = tuning.learning_lists(start, rng)
-        scorer = self.begun(objective, lists, "pairs", start)
+        scorer = self.scorer_for(objective, lists, "pairs", start)
         describer = Describer(lists)
         steps = self._steps(describer.lengths is not None)
         learner = LEARNERS.create(self.learn)
@@ -211,7 +213,7 @@ class PRO(Rounds):
             if done and tuning.lists is None:
                 more = tuning.learning_lists(weights, rng)
                 lists = lists.merged(more)
-                scorer = self.begun(objective, lists, "pairs", start)
+                scorer = self.scorer_for(objective, lists, "pairs", start)
                 describer = Describer(lists)
                 for earlier in done if objective.changes_by_round else ():
                     self.end_round(objective, scorer, lists, "pairs", earlier)

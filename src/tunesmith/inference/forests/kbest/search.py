@@ -307,9 +307,9 @@ def _hash(model: _Model, items: Items, item: int) -> None:
 
 
 @kernel
-def _best_texts(arrays: ForestArrays, forest: int, choice: Ids, wanted: bool) -> Ints:
+def _best_texts(arrays: ForestArrays, forest: int, choice: Ids, are_needed: bool) -> Ints:
     """Return hash and power of each node's best text; of none if they are not wanted."""
-    references = np.empty((choice.shape[0] if wanted else 0, 2), np.int64)
+    references = np.empty((choice.shape[0] if are_needed else 0, 2), np.int64)
     edge0 = arrays.edge_start[arrays.node_start[forest]]
     for n in range(references.shape[0]):
         edge = edge0 + choice[n]

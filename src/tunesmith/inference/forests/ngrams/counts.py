@@ -179,14 +179,14 @@ class BlockCounter:
         return Texts(*replaced_words(arrays.word_start, arrays.words, parts.start, parts.ids))
 
 
-def reference_lengths(references: References, first: int, last: int, which: str) -> Floats:
+def reference_lengths(references: References, first: int, last: int, choice: str) -> Floats:
     """Return the length of the reference for each of some groups.
 
     A forest cannot tell which one is closest to a derivation: it has the average then.
     """
     groups = [slice(*references.group_start[g : g + 2]) for g in range(first, last)]
     lengths = references.texts.lengths
-    choose = np.min if which == "shortest" else np.mean
+    choose = np.min if choice == "shortest" else np.mean
     return np.array([choose(lengths[group_lengths]) for group_lengths in groups], np.float64)
 
 

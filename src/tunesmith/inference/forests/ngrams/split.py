@@ -196,9 +196,9 @@ def _split(
                     if left < 0 or right < 0:
                         return NO_ROOM, failed
                 at = _slot(table, nodes, n, left, right, length)
-                which: Number = table[at]
-                if which < 0:
-                    which = count
+                new_node: Number = table[at]
+                if new_node < 0:
+                    new_node = count
                     table[at] = count
                     nodes = _grown_rows(nodes, count + 1)
                     new = nodes[count]
@@ -207,7 +207,7 @@ def _split(
                     if 2 * count > table.shape[0]:
                         table = _larger(table, nodes, count)
                 head = met[combinations]
-                head[0], head[1], head[2] = which, e - edge0, used
+                head[0], head[1], head[2] = new_node, e - edge0, used
                 used += arity
                 combinations += 1
         first[n + 1] = count
