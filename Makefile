@@ -113,8 +113,10 @@ warm: $(VENV)/.dev  ## compile kernels ahead, so that no process of the tests ha
 unit: warm
 	$(TIMED) $(PYTEST) -m 'not long' --hypothesis-profile quick
 
+# make test-all EXAMPLES=thorough tries three times as many examples of each property.
+EXAMPLES ?= all
 unit-all: warm
-	$(TIMED) $(PYTEST) --hypothesis-profile all
+	$(TIMED) $(PYTEST) --hypothesis-profile $(EXAMPLES)
 
 # Compiled kernels are not seen line by line, so those tests run once more interpreted.
 INTERPRETED = $(addprefix tests/,data hiero inference metrics search io/text/test_numbers.py io/text/test_utf8.py kernels/test_sorting.py)

@@ -33,6 +33,9 @@ html_theme = "furo"
 html_title = f"tunesmith {release}"
 html_show_copyright = False
 html_copy_source = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_theme_options = {"navigation_with_keys": True}
 
 # Prompts and what commands print are not copied.
