@@ -43,16 +43,17 @@ def test_python_of_pages_passes_mypy(tmp_path: Path) -> None:
         blocks = [b for b in blocks_of(page.read_text(encoding="utf-8")) if b.kind == "python"]
         files.append(tmp_path / f"{page.stem.replace('-', '_').lower()}.py")
         files[-1].write_text("\n".join(block.text for block in blocks), encoding="utf-8")
-    (tmp_path / "mypy.ini").write_text("[mypy]\nstrict = True\nignore_missing_imports = True\n")
+    # With the settings that the package itself is checked with (they are strict), what `make types`
+    # has cached is used again.
     found = subprocess.run(
-        [sys.executable, "-m", "mypy", "--config-file", tmp_path / "mypy.ini", *files],
+        [sys.executable, "-m", "mypy", "--explicit-package-bases", *files],
         capture_output=True,
         text=True,
         check=False,
-        cwd=tmp_path,
+        cwd=ROOT,
     )
     # Libraries without types of their own are not ours.
     told = [line for line in found.stdout.splitlines() if "import-untyped" not in line]
     told = [line for line in told if "error:" in line]
     assert len(told) == 1, found.stdout + found.stderr
-    assert told[0].startswith("wrong.py:4: error: Incompatible types")
+    assert "wrong.py:4: error: Incompatible types" in told[0]

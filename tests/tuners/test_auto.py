@@ -691,12 +691,6 @@ def test_it_conforms(check):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("check", tuner_checks(Auto()))
-def test_the_usual_members_conform(check):
-    check()
-
-
-@pytest.mark.long
 def test_an_error_rate_on_real_lists(real, start):
     tuning = TuningSet(real["tune"].candidates, "wer").part(range(80))
     result = Auto().fit(tuning, start)

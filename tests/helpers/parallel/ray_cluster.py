@@ -12,6 +12,8 @@ CPUS = 2
 SETTINGS = {
     "RAY_DEFAULT_OBJECT_STORE_MAX_MEMORY_BYTES": "100000000",
     "RAY_USAGE_STATS_ENABLED": "0",
+    # On a busy machine Ray's server for a client may take longer to start than Ray waits.
+    "RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S": "600",
 }
 
 
