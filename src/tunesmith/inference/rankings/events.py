@@ -29,6 +29,10 @@ from tunesmith.metrics.rankings.terms import CASCADE, FIRST, UNIT, Terms, amount
 DEEPEST, PART = 64, 8
 #: Crossings that there is room for at first.
 ROOM = 1024
+#: Columns of what is known of a relevant document: its rank, the last rank that counts, what it
+#: adds now, and from ``ABOVE`` on how many documents are above it; and what an amount needs.
+RANK, DEPTH, NOW, ABOVE = range(4)
+GAIN, NORM, LEAST = range(3)
 
 
 class Relevant(NamedTuple):
@@ -317,68 +321,81 @@ def changes_of(
     order
         What sorts them.
     relevant
-        Ranks are those at the lower limit; they end as those at the upper one.
+        Ranks are those at the lower limit.
 
     Returns
     -------
     total, edges, change
         In the unit of whole numbers, by ascending edges; several may coincide.
     """
-    at, numbers, moves = crossings
-    kind, gains, divisors = terms.kind, terms.gain, terms.divisor
-    rank, above = relevant.rank, relevant.above
-    gain, depth, norm, least = _of_relevant(terms, relevant)
-    now = np.zeros(rank.shape[0], np.int64)
+    at, numbers, moves = _sorted(crossings, order)
+    kind, levels, divisors = terms.kind, terms.gain, terms.divisor
+    places, amounts = _of_relevant(terms, relevant)
     total, stay = 0, 1.0
-    for i in range(rank.shape[0]):
-        if 0 < rank[i] <= depth[i]:
+    for i in range(places.shape[0]):
+        now = 0
+        if 0 < places[i, RANK] <= places[i, DEPTH]:
             if kind == CASCADE:
-                stay = stay_chance(gains, above[i])
-            divisor = divisors[rank[i]]
-            now[i] = _units(kind, gain[i], divisor, rank[i], above[i, 1], stay, norm[i], least[i])
-            total += now[i]
-    edges, change = np.empty(order.shape[0]), np.empty(order.shape[0], np.int64)
+                stay = stay_chance(levels, places[i, ABOVE:])
+            rank, above = places[i, RANK], places[i, ABOVE + 1]
+            gain, norm, least = amounts[i, GAIN], amounts[i, NORM], amounts[i, LEAST]
+            now = _units(kind, gain, divisors[rank], rank, above, stay, norm, least)
+        places[i, NOW] = now
+        total += now
+    edges, change = at, np.empty(order.shape[0], np.int64)  # edges never overtake crossings
     count, begin = 0, 0
     while begin < order.shape[0]:
-        edge, end = at[order[begin]], begin
-        while end < order.shape[0] and at[order[end]] == edge:
-            i, move = numbers[order[end]], moves[order[end]]
+        edge, end = at[begin], begin
+        while end < order.shape[0] and at[end] == edge:
+            i, move = numbers[end], moves[end]
             step = 1 if move > 0 else -1
-            rank[i] += step
-            above[i, abs(move) - 1] += step
+            places[i, RANK] += step
+            places[i, ABOVE - 1 + abs(move)] += step
             end += 1
         for e in range(begin, end):
-            i, units = numbers[order[e]], 0
-            if rank[i] <= depth[i]:
+            i, now = numbers[e], 0
+            if places[i, RANK] <= places[i, DEPTH]:
                 if kind == CASCADE:
-                    stay = stay_chance(gains, above[i])
-                divisor = divisors[rank[i]]
-                units = _units(
-                    kind, gain[i], divisor, rank[i], above[i, 1], stay, norm[i], least[i]
-                )
-            if units != now[i]:
-                edges[count], change[count] = edge, units - now[i]
-                now[i] = units
+                    stay = stay_chance(levels, places[i, ABOVE:])
+                rank, above = places[i, RANK], places[i, ABOVE + 1]
+                gain, norm, least = amounts[i, GAIN], amounts[i, NORM], amounts[i, LEAST]
+                now = _units(kind, gain, divisors[rank], rank, above, stay, norm, least)
+            if now != places[i, NOW]:
+                edges[count], change[count] = edge, now - places[i, NOW]
+                places[i, NOW] = now
                 count += 1
         begin = end
     return total, edges[:count], change[:count]
 
 
 @kernel
-def _of_relevant(terms: Terms, relevant: Relevant) -> tuple[Floats, Ints, Floats, Floats]:
-    """Return the gain of each relevant document, and the depth, norm and least of its query."""
-    size = relevant.rows.shape[0]
-    gain, depth, norm, least = (
-        np.empty(size),
-        np.empty(size, np.int64),
-        np.ones(size),
-        np.ones(size),
-    )
+def _sorted(crossings: Crossings, order: Ints) -> Crossings:
+    """Return crossings in an order: afterwards memory is read from one end to the other."""
+    at, numbers = np.empty(order.shape[0]), np.empty(order.shape[0], np.int32)
+    moves = np.empty(order.shape[0], np.int32)
+    for t in range(order.shape[0]):
+        at[t] = crossings.at[order[t]]
+        numbers[t] = crossings.number[order[t]]
+        moves[t] = crossings.move[order[t]]
+    return Crossings(at, numbers, moves)
+
+
+@kernel
+def _of_relevant(terms: Terms, relevant: Relevant) -> tuple[Ints, Floats]:
+    """Return what is known of each relevant document in one row, of whole numbers and of others.
+
+    One row is one place in memory; columns apart would be as many.
+    """
+    size, columns = relevant.above.shape
+    places, amounts = np.zeros((size, ABOVE + columns), np.int64), np.ones((size, 3))
     for q in range(relevant.start.shape[0] - 1):
         for i in range(relevant.start[q], relevant.start[q + 1]):
-            gain[i], depth[i] = terms.gain[terms.level[relevant.rows[i]]], terms.depth[q]
-            norm[i], least[i] = terms.norm[q], terms.least[q]
-    return gain, depth, norm, least
+            places[i, RANK], places[i, DEPTH] = relevant.rank[i], terms.depth[q]
+            for column in range(columns):
+                places[i, ABOVE + column] = relevant.above[i, column]
+            amounts[i, GAIN] = terms.gain[terms.level[relevant.rows[i]]]
+            amounts[i, NORM], amounts[i, LEAST] = terms.norm[q], terms.least[q]
+    return places, amounts
 
 
 @inlined
