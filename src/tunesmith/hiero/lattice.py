@@ -73,9 +73,14 @@ class WordLattice:
         return count
 
     @cached_property
+    def is_straight(self) -> bool:
+        """Whether it is one path."""
+        return self.begins == tuple(range(self.size))
+
+    @property
     def is_chain(self) -> bool:
         """Whether it is one path without scores: a sentence."""
-        return not self.scores and self.begins == tuple(range(self.size))
+        return not self.scores and self.is_straight
 
     def between(self, begin: str, end: str) -> WordLattice:
         """Return it with a word before all others, and one behind them."""
@@ -95,19 +100,22 @@ class WordLattice:
 
     def arcs(self, ids: Ids) -> LatticeArcs:
         """Return it as kernels see it, with the ids of its words."""
-        counts = np.bincount(np.array(self.ends, np.int64), minlength=self.size + 1)
-        start, sources = offsets(counts), np.array(self.begins, np.int32)
+        sources = np.array(self.begins, np.int32)
         scored: Flags = np.zeros(len(ids), np.bool_)
         if self.scores:
             scored = np.array([bool(arc) for arc in self.scores])
-        straight = self.begins == tuple(range(self.size))
-        widths = np.zeros((0, 0), np.int32) if straight else fewest_words(start, sources)
-        return LatticeArcs(start, sources, ids, scored, widths)
+        if self.is_straight:  # none leads to node 0, one to each other
+            start = np.maximum(np.arange(-1, self.size + 1), 0)
+            return LatticeArcs(start, sources, ids, scored, np.zeros((0, 0), np.int32))
+        start = offsets(np.bincount(np.array(self.ends, np.int64), minlength=self.size + 1))
+        return LatticeArcs(start, sources, ids, scored, fewest_words(start, sources))
 
     def arc_scores(self, number: Mapping[str, int]) -> ArcScores:
         """Return the features of arcs as kernels see them, with the numbers that names have."""
-        arcs = self.scores or ((),) * len(self.words)
-        rows = [sorted((number[name], value) for name, value in arc) for arc in arcs]
+        if not self.scores:
+            start = np.zeros(len(self.words) + 1, np.int64)
+            return ArcScores(start, np.zeros(0, np.int32), np.zeros(0))
+        rows = [sorted((number[name], value) for name, value in arc) for arc in self.scores]
         return ArcScores(
             offsets([len(row) for row in rows]),
             np.array([k for row in rows for k, _ in row], np.int32),

@@ -64,12 +64,6 @@ class Paths(NamedTuple):
 
 
 @kernel
-def width_of(widths: Ids, i: int, j: int) -> Number:
-    """Return the fewest words between two nodes."""
-    return widths[i, j] if widths.shape[0] else j - i
-
-
-@kernel
 def fewest_words(start: Ints, sources: Ids) -> Ids:
     """Return the fewest words between any two nodes [n + 1, n + 1], or NO_WAY."""
     size = start.shape[0] - 1

@@ -19,7 +19,6 @@ from tunesmith.hiero.chart.arcs import (
     LatticeArcs,
     Paths,
     no_paths,
-    width_of,
     with_path,
 )
 from tunesmith.hiero.tables import GrammarArrays
@@ -177,12 +176,13 @@ def parse_sentence(
     used[PATHS] = 1
     for width in range(1, size + 1):
         for i in range(size - width + 1 if width <= longest else 1):
-            if i > 0 and width_of(arcs.widths, i, i + width) > reach:
+            words = arcs.widths[i, i + width] if arcs.widths.shape[0] else width
+            if i > 0 and words > reach:
                 continue
             cell = cells[_cell(i, i + width, size, longest)]
             cell[FIRST_ITEM] = used[ITEMS]
             items, paths = _advance(
-                grammar, arcs, i, i + width, longest, cells, items, numbers, paths, used
+                grammar, arcs, i, i + width, words, longest, cells, items, numbers, paths, used
             )
             present[:] = False
             used[COMPLETE] = 0
@@ -201,9 +201,8 @@ def parse_sentence(
                         present, used,
                     )  # fmt: skip
             items, options, complete = _complete(
-                grammar, order, i, width_of(arcs.widths, i, i + width), cell[FIRST_ITEM], items,
-                options, complete, present, used,
-            )  # fmt: skip
+                grammar, order, i, words, cell[FIRST_ITEM], items, options, complete, present, used
+            )
             cell[LAST_ITEM] = used[ITEMS]
             cell[FIRST_VERTEX] = used[VERTICES]
             cell_items = items[cell[FIRST_ITEM] : used[ITEMS]]
@@ -318,6 +317,7 @@ def _advance(
     arcs: LatticeArcs,
     i: int,
     j: int,
+    width: int,
     longest: int,
     cells: Ints,
     items: Ids,
@@ -327,18 +327,15 @@ def _advance(
 ) -> tuple[Ids, Paths]:
     """Add the dotted rules of a span whose last symbol is a word or a narrower vertex."""
     start, symbols, nodes = grammar.child_start, grammar.child_symbols, grammar.child_nodes
-    limits, size, width = grammar.limits, arcs.start.shape[0] - 2, width_of(arcs.widths, i, j)
+    limits, size = grammar.limits, arcs.start.shape[0] - 2
     for arc in range(arcs.start[j], arcs.start[j + 1]):
-        source, word = arcs.sources[arc], arcs.words[arc]
+        source, word, first = arcs.sources[arc], arcs.words[arc], used[ITEMS]
         if source == i:
             for part in range(grammar.roots.shape[0]):
                 if _may(limits[part], i, width):
                     node = _child(start, symbols, nodes, grammar.roots[part], word)
                     if node >= 0:
-                        path = EMPTY_PATH
-                        if arcs.is_scored[arc]:
-                            path, paths = _path_with(paths, path, arc, used)
-                        items = _with_item(items, used, node, NONE, NONE, part, 0, path)
+                        items = _with_item(items, used, node, NONE, NONE, part, 0, EMPTY_PATH)
         elif source > i:
             left = cells[_cell(i, source, size, longest)]
             for item in range(left[FIRST_ITEM], left[LAST_ITEM]):
@@ -347,9 +344,9 @@ def _advance(
                     node = _child(start, symbols, nodes, items[item, NODE], word)
                     if node >= 0:
                         path, arity = items[item, PATH], items[item, ARITY]
-                        if arcs.is_scored[arc]:
-                            path, paths = _path_with(paths, path, arc, used)
                         items = _with_item(items, used, node, item, NONE, part, arity, path)
+        if arcs.is_scored[arc]:
+            paths = _with_arc(items, first, arc, paths, used)
     for k in range(max(i + 1, j - longest), j):
         right = cells[_cell(k, j, size, longest)]
         left = cells[_cell(i, k, size, longest)]
@@ -367,6 +364,14 @@ def _advance(
                     arity, path = items[item, ARITY] + 1, items[item, PATH]
                     items = _with_item(items, used, node, item, v, part, arity, path)
     return items, paths
+
+
+@kernel
+def _with_arc(items: Ids, first: int, arc: int, paths: Paths, used: Ints) -> Paths:
+    """Let the paths of the last dotted rules, from the first on, go on with an arc."""
+    for item in range(first, used[ITEMS]):
+        items[item, PATH], paths = _path_with(paths, items[item, PATH], arc, used)
+    return paths
 
 
 @kernel
@@ -421,7 +426,9 @@ def _complete(
             node = items[item, NODE]
             if grammar.rule_start[node] < grammar.rule_start[node + 1]:
                 path = items[item, PATH]
-                option, options = _options(grammar, node, path, options, used)
+                option = _option_of(options.table, options.nodes, options.paths, node, path)
+                if option < 0:
+                    option, options = _with_options(grammar, node, path, options, used)
                 while (
                     option < used[OPTIONS]
                     and options.nodes[option] == node
@@ -454,19 +461,22 @@ def _begin(
 
 
 @kernel
-def _options(
-    grammar: GrammarArrays, node: int, path: int, options: ParseOptions, used: Ints
-) -> tuple[int, ParseOptions]:
-    """Return the first option of a trie node and a path, one for each category that is made."""
-    table = options.table
+def _option_of(table: Ids, nodes: Ids, paths: Ids, node: int, path: int) -> int:
+    """Return the first option of a trie node and a path, or -1."""
     mask = np.uint64(table.shape[0] - 1)
     at = _spread(node, path) & mask
-    while table[at] >= 0:
-        if options.nodes[table[at]] == node and options.paths[table[at]] == path:
-            return table[at], options
+    while table[at] >= 0 and not (nodes[table[at]] == node and paths[table[at]] == path):
         at = (at + np.uint64(1)) & mask
+    return int(table[at])
+
+
+@kernel
+def _with_options(
+    grammar: GrammarArrays, node: int, path: int, options: ParseOptions, used: Ints
+) -> tuple[int, ParseOptions]:
+    """Add the options of a trie node and a path, one for each category that is made."""
     first = used[OPTIONS]
-    table[at] = first
+    _enter(options.table, node, path, first)
     for rule in range(grammar.rule_start[node], grammar.rule_start[node + 1]):
         head = grammar.heads[rule]
         is_new = True
@@ -474,13 +484,22 @@ def _options(
             is_new = is_new and options.heads[k] != head
         if is_new:
             options = _with_option(options, node, head, path, used)
-    if 2 * used[OPTIONS] > table.shape[0]:
+    if 2 * used[OPTIONS] > options.table.shape[0]:
         options = _with_larger_table(options, used[OPTIONS])
     return first, options
 
 
 @kernel
-def _spread(node: int, path: int) -> Number:
+def _enter(table: Ids, node: int, path: int, option: int) -> None:
+    mask = np.uint64(table.shape[0] - 1)
+    at = _spread(node, path) & mask
+    while table[at] >= 0:
+        at = (at + np.uint64(1)) & mask
+    table[at] = option
+
+
+@inlined
+def _spread(node: Number, path: Number) -> Number:
     return spread_bits((np.uint64(path) << np.uint64(32)) | np.uint64(node))
 
 
@@ -505,15 +524,11 @@ def _with_option(
 def _with_larger_table(options: ParseOptions, count: int) -> ParseOptions:
     nodes, paths = options.nodes, options.paths
     table = np.full(4 * options.table.shape[0], NONE, np.int32)
-    mask = np.uint64(table.shape[0] - 1)
     for k in range(count):
         if nodes[k] < 0:
             continue
         if k == 0 or nodes[k - 1] != nodes[k] or paths[k - 1] != paths[k]:
-            at = _spread(nodes[k], paths[k]) & mask
-            while table[at] >= 0:
-                at = (at + np.uint64(1)) & mask
-            table[at] = k
+            _enter(table, nodes[k], paths[k], k)
     return ParseOptions(nodes, options.heads, paths, table)
 
 

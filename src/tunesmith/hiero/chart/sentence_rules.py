@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tunesmith.arrays import Flags, Floats, Ids, Ints, Number
-from tunesmith.hiero.chart.arcs import ArcScores, count_scores, write_scores
+from tunesmith.hiero.chart.arcs import EMPTY_PATH, ArcScores, count_scores, write_scores
 from tunesmith.hiero.chart.parse import Parse
 from tunesmith.hiero.lm.states import add_word, begin, clear
 from tunesmith.hiero.tables import GrammarArrays, ModelArrays
@@ -167,9 +167,10 @@ def rules_of(
             lo, hi = 0, 0
             if node >= 0:
                 lo, hi = grammar.feature_start[rule], grammar.feature_start[rule + 1]
+            room = feature_count + hi - lo + own_features.unknown.shape[0] + 3
             path = parse.option_paths[o]
-            own_count = own_features.unknown.shape[0] + 3 + count_scores(parse.paths, path, scores)
-            room = feature_count + hi - lo + own_count
+            if path != EMPTY_PATH:
+                room += count_scores(parse.paths, path, scores)
             ids, values = grown(ids, room), grown_floats(values, room)
             if (
                 own_features.rules >= 0
@@ -192,7 +193,8 @@ def rules_of(
             end = _own_features(
                 own_features, side, word_nodes, strange_nodes, models, ids, values, feature_count
             )
-            end = write_scores(parse.paths, path, scores, ids, values, end)
+            if path != EMPTY_PATH:
+                end = write_scores(parse.paths, path, scores, ids, values, end)
             for k in range(lo, hi):
                 ids[end] = renamed[grammar.feature_ids[k]]
                 values[end] = grammar.feature_values[k]
