@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 
 import tunesmith as ts
 from tests.helpers.inference.parts import equal_bits, whole_and_shards, write_parts
+from tests.helpers.parallel import engine_work
 from tests.helpers.parallel.losing import LosingEngine
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.io.reading import Reading
@@ -239,3 +242,34 @@ def test_workers_find_the_same(name, tmp_path):
     with engine_of(name, 2) as engine, working_on(engine):
         shards = ShardedLists.read(paths, references)
         assert said(tuner.fit(shards)) == said(tuner.fit(whole))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("after", [1, 40])
+@pytest.mark.parametrize("name", ["processes", "ray"])
+def test_a_worker_that_is_killed_with_its_shards_changes_nothing(
+    name, after, tmp_path, monkeypatch
+):
+    if name == "ray":
+        pytest.importorskip("ray")
+    tuner = MERT(restarts=4, walks=1)
+    paths, references = write_parts(tmp_path / "parts", np.random.default_rng(1), groups=30)
+    whole = TuningSet(ts.read(paths, references=[references]))
+    with engine_of(name, 2) as engine, working_on(engine):
+        shards = ShardedLists.read(paths, references)
+        worker = engine.map(engine_work.process, None, [0])[0]  # each of them has a shard
+        assert worker != os.getpid()
+        actors, asked = shards.shards._actors, []
+        call = actors.call
+
+        def call_and_kill(actor, method, *arguments):
+            call(actor, method, *arguments)
+            if method == "follow":
+                asked.append(actor)
+                if len(asked) == after:  # it owes an answer now, or will be asked next
+                    os.kill(worker, signal.SIGKILL)
+
+        monkeypatch.setattr(actors, "call", call_and_kill)
+        assert said(tuner.fit(shards)) == said(tuner.fit(whole))
+        assert len(asked) > after
+        assert sum(engine.losses.values()) == 1
