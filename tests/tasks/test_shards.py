@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +12,11 @@ import pytest
 
 import tunesmith as ts
 from tests.helpers.inference.parts import equal_bits, whole_and_shards, write_parts
+from tests.helpers.parallel import engine_work
 from tests.helpers.parallel.losing import LosingEngine
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.io.reading import Reading
+from tunesmith.metrics.candidate_scorer import objective_of
 from tunesmith.parallel.choice import engine_of
 from tunesmith.parallel.engine import working_on
 from tunesmith.parallel.threads import ThreadEngine
@@ -20,6 +24,10 @@ from tunesmith.tasks.lists import TuningSet
 from tunesmith.tasks.shards import ShardedLists
 from tunesmith.tuners.base import TUNERS
 from tunesmith.tuners.mert.mert import MERT
+from tunesmith.tuners.pro import lessons
+from tunesmith.tuners.pro.gathering import Describer, gather
+from tunesmith.tuners.pro.lessons import ShardedPairs
+from tunesmith.tuners.pro.pro import PRO
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
@@ -42,6 +50,17 @@ OPTIONS = {
     "fix": {"fix": ("D0_3=1",)},
     "core": {"penalty": "l2-prior", "strength": (0.01,), "core": ("D0_*",)},
     "length-scale": {"length_scale": (1.02,)},
+}
+#: Options of PRO with which shards find their own pairs.
+PRO_OPTIONS = {
+    "usual": {},
+    "few-pairs": {"sample": "uniform:pairs=4", "iterations": 3, "interpolation": 0.5},
+    "all": {"select": ("all",), "accept": "all", "iterations": 2},
+    "outliers": {"select": ("outliers", "outliers:of=length"), "accept": "greatest:pairs=3"},
+    "bleu+1": {"objective": ("bleu+1",), "learn": "hinge"},
+    "metric": {"objective": ("metric",), "select": ("all",)},
+    "non-negative": {"non_negative": True},
+    "tie": {"tie": ("D0_1=D0_2",), "pick": "best"},
 }
 
 
@@ -154,6 +173,66 @@ def test_parts_may_come_in_any_order(tmp_path):
     assert said(tuner.fit(shards)) == said(tuner.fit(whole))
 
 
+# PRO.
+
+
+@pytest.mark.parametrize("name", PRO_OPTIONS)
+def test_pro_is_the_same(name, tmp_path):
+    tuner = PRO(**PRO_OPTIONS[name])
+    for seed in range(3):
+        whole, shards, _ = whole_and_shards(tmp_path, seed, groups=9)
+        ours, theirs = (tuner.fit(task, rng=seed, others=["ter"]) for task in (whole, shards))
+        assert said(theirs) == said(ours)
+        assert ours.weights != ours.start
+
+
+@pytest.mark.parametrize("metric", ["ter", "chrf"])
+def test_pro_for_other_metrics_is_the_same_though_shards_are_lost(metric, tmp_path):
+    engine = LosingEngine(17)
+    whole, shards, _ = whole_and_shards(tmp_path, 5, engine, metric, parts=3, groups=12)
+    tuner = PRO(iterations=2)
+    start = {"D0_1": 1.0, "s2": -0.5}
+    ours, theirs = (tuner.fit(task, start, drop=["D0_2"]) for task in (whole, shards))
+    assert said(theirs) == said(ours)
+    assert engine.lost > 1
+
+
+def test_a_generator_goes_on_as_if_all_groups_were_in_one_place(tmp_path):
+    whole, shards, _ = whole_and_shards(tmp_path, 2, parts=3)
+    ours, theirs = np.random.default_rng(1), np.random.default_rng(1)
+    steps = PRO(select=("all",))._steps(has_lengths=True)
+    objective = objective_of("bleu+1")
+    lengths = Describer(whole).lengths
+    pairs = gather(whole, objective.begin(whole, "pairs"), steps, lengths, ours)
+    there = ShardedPairs(shards, objective, steps).gather(theirs)
+    assert len(pairs) == len(there) > 0
+    assert there.counts.groups_without == pairs.counts.groups_without
+    assert ours.bit_generator.state == theirs.bit_generator.state
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"accept": "random"}, "random may draw random numbers"),
+        ({"select": ("difference", "stochastic")}, "stochastic may draw random numbers"),
+        ({"objective": ("document",)}, "objective document values a candidate by more"),
+        ({"objective": ("scaled",)}, "objective sentence values a candidate by more"),
+        ({"select": ("difference:least=5",)}, "selection difference:least=5.0 removes|removes"),
+    ],
+)
+def test_steps_that_need_more_than_a_shard_are_refused(options, match, tmp_path):
+    _, shards, _ = whole_and_shards(tmp_path, 1)
+    with pytest.raises(UsageError, match=match):
+        PRO(**options).fit(shards)
+
+
+def test_too_many_pairs_are_refused(tmp_path, monkeypatch):
+    _, shards, _ = whole_and_shards(tmp_path, 1, parts=2)
+    monkeypatch.setattr(lessons, "MOST_NUMBERS", 3)
+    with pytest.raises(UsageError, match=r"accepted pairs have .* values, more than 3; "):
+        PRO(select=("all",)).fit(shards)
+
+
 # What cannot be done is refused.
 
 
@@ -204,7 +283,7 @@ def test_ids_that_are_texts_must_differ(tmp_path):
         ShardedLists.read(str(tmp_path), engine=ThreadEngine())
 
 
-@pytest.mark.parametrize("name", ["pro", "batch-mira", "mira", "auto", "plane", "lp-mert"])
+@pytest.mark.parametrize("name", ["batch-mira", "mira", "auto", "plane", "lp-mert"])
 def test_other_tuners_are_refused(name, tmp_path):
     _, shards, _ = whole_and_shards(tmp_path, 1)
     with pytest.raises(UsageError, match=f"{name} .*(--tuner mert|sum over sentences)"):
@@ -233,9 +312,40 @@ def test_what_needs_whole_lists_is_refused(tmp_path):
 def test_workers_find_the_same(name, tmp_path):
     if name == "ray":
         pytest.importorskip("ray")
+    paths, references = write_parts(tmp_path / "parts", np.random.default_rng(1), groups=30)
+    whole = TuningSet(ts.read(paths, references=[references]))
+    with engine_of(name, 2) as engine, working_on(engine):
+        shards = ShardedLists.read(paths, references)
+        for tuner in (MERT(restarts=4, walks=1), PRO(iterations=2)):
+            assert said(tuner.fit(shards)) == said(tuner.fit(whole))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("after", [1, 40])
+@pytest.mark.parametrize("name", ["processes", "ray"])
+def test_a_worker_that_is_killed_with_its_shards_changes_nothing(
+    name, after, tmp_path, monkeypatch
+):
+    if name == "ray":
+        pytest.importorskip("ray")
     tuner = MERT(restarts=4, walks=1)
     paths, references = write_parts(tmp_path / "parts", np.random.default_rng(1), groups=30)
     whole = TuningSet(ts.read(paths, references=[references]))
     with engine_of(name, 2) as engine, working_on(engine):
         shards = ShardedLists.read(paths, references)
+        worker = engine.map(engine_work.process, None, [0])[0]  # each of them has a shard
+        assert worker != os.getpid()
+        actors, asked = shards.shards._actors, []
+        call = actors.call
+
+        def call_and_kill(actor, method, *arguments):
+            call(actor, method, *arguments)
+            if method == "follow":
+                asked.append(actor)
+                if len(asked) == after:  # it owes an answer now, or will be asked next
+                    os.kill(worker, signal.SIGKILL)
+
+        monkeypatch.setattr(actors, "call", call_and_kill)
         assert said(tuner.fit(shards)) == said(tuner.fit(whole))
+        assert len(asked) > after
+        assert sum(engine.losses.values()) == 1

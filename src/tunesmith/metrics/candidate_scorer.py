@@ -116,6 +116,13 @@ class Objective(Options, ABC):
     def check(self, metric: Metric) -> None:
         """Raise an error if it cannot replace a metric."""
 
+    def is_local(self, metric: Metric) -> bool:
+        """Whether pairs need of a candidate nothing but its own statistics, in place of a metric.
+
+        Then a part of a set values its candidates as the whole does.
+        """
+        return False
+
 
 OBJECTIVES: Registry[Objective] = Registry(
     "objective", "tunesmith.metrics", "tunesmith.objectives", Objective
@@ -166,6 +173,10 @@ class SentenceObjective(Objective):
     def changes_by_round(self) -> bool:
         """Whether the reference length depends on earlier rounds."""
         return self.scaled != "none"
+
+    def is_local(self, metric: Metric) -> bool:
+        """Whether the reference length depends on no round before."""
+        return not self.changes_by_round
 
     def _sentence_bleu(self, metric: Metric | None) -> SentenceBLEU:
         """Return sentence BLEU with these options, and with the metric's for texts."""
@@ -244,6 +255,10 @@ class _SentenceScorer(CandidateScorer):
 @dataclass(frozen=True)
 class MetricObjective(Objective):
     """The metric itself, as if the sentence were the whole set."""
+
+    def is_local(self, metric: Metric) -> bool:
+        """Whether scores are in per cent; others are scaled by their deviation."""
+        return metric.scale == 100.0
 
     def begin(self, tuning: ScoredCandidates, way: Way) -> CandidateScorer:
         """Score all candidates."""

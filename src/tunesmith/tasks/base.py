@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from tunesmith.metrics.scored import Scored
 
 if TYPE_CHECKING:
     from tunesmith.tasks.lists import TuningSet
+
+
+R = TypeVar("R")
 
 
 class Task(Scored):
@@ -119,6 +122,12 @@ class Task(Scored):
         return sum(
             texts_before[g].tobytes() != texts_after[g].tobytes() for g in range(self.groups)
         )
+
+    def each(
+        self, work: Callable[..., R], arguments: Sequence[tuple[Any, ...]] | None = None
+    ) -> list[R]:
+        """Return what a function makes of the candidates of each shard."""
+        raise NotImplementedError(f"{type(self).__name__} has no shards")
 
     def part(self, groups: Sequence[int] | Ints) -> Task:
         """Return the same with some of the groups, in the order given."""

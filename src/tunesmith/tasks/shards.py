@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from scipy.sparse import csc_array
@@ -29,6 +29,8 @@ from tunesmith.metrics.scored import reference_signature, sweeps_of
 from tunesmith.parallel.engine import Engine, current_engine
 from tunesmith.tasks.base import Task
 from tunesmith.tasks.lists import TuningSet
+
+R = TypeVar("R")
 
 #: What stands for missing values if all values of a column are known, which no worker does.
 OF_ALL_VALUES = ("mean", "worst")
@@ -196,6 +198,22 @@ class ShardedLists(Task):
         """Return the correlations of dense features within groups."""
         return self._hypotheses.correlations()
 
+    def each(
+        self, work: Callable[..., R], arguments: Sequence[tuple[Any, ...]] | None = None
+    ) -> list[R]:
+        """Return ``work(candidates, *arguments)`` of all shards, in the order of their groups.
+
+        Parameters
+        ----------
+        work
+            A function of a module, which the workers find by its name. It is given candidates with
+            statistics, as a shard has them, and changes nothing.
+        arguments
+            Those for each shard; none by default.
+        """
+        every = arguments or [()] * len(self.shards)
+        return self.shards.ask_each("work", [(self._selection, work, *given) for given in every])
+
     # What weights choose.
 
     def total_at(self, weights: Floats) -> Stats:
@@ -298,7 +316,7 @@ class ShardedLists(Task):
         raise self._no_lists()
 
     def _no_lists(self) -> TunesmithError:
-        return UsageError("shards are tuned on by mert; use --tuner mert, or drop --sharded")
+        return UsageError("shards are tuned on by mert and pro; use one of them, or drop --sharded")
 
 
 #: Numbers of choices that shards look for, so that one that is lost is noticed.

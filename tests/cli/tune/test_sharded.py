@@ -45,7 +45,7 @@ def test_a_folder_of_parts_is_tuned_as_its_files_are(cli: Run, parts) -> None:
     ("options", "said"),
     [
         ([], "auto looks at whole lists"),
-        (["--tuner", "pro"], "use --tuner mert"),
+        (["--tuner", "batch-mira"], "use --tuner mert or pro"),
         (["--tuner", "mert", "--directions", "gradient"], "no gradients"),
         ([*MERT, "--folds", "2"], "--folds needs all lists in one place"),
         ([*MERT, "--hold-out", "20%"], "--hold-out needs all lists"),

@@ -85,8 +85,8 @@ def test_steps_are_taken_group_by_group(seed, most):
             values[i] - values[j] for i, j in zip(found.better[own], found.worse[own], strict=True)
         ]
         assert sorted(differences, reverse=True) == wanted
-    assert found.groups == len(expected)
-    assert found.groups_without == sum(not wanted for wanted in expected)
+    assert found.counts.groups == len(expected)
+    assert found.counts.groups_without == sum(not wanted for wanted in expected)
     # The positives of each group were reported, after its values had been asked for once.
     assert sorted(scorer.added) == sorted(values[i] for i in found.better)
     assert sorted(scorer.asked) == [(a, b) for a, b in itertools.pairwise(start) if b - a > 1]
@@ -121,7 +121,7 @@ def test_nothing_differs():
     found = gather(
         tuning, Given(tuning, [0.5, 0.5, 0.1]), steps_of(), None, np.random.default_rng(1)
     )
-    assert (len(found), found.groups, found.groups_without) == (0, 2, 2)
+    assert (len(found), found.counts.groups, found.counts.groups_without) == (0, 2, 2)
     entry = Describer(tuning).describe(found)
     assert entry == {"pairs": 0, "pairs_per_sentence": 0.0, "sentences_without_pairs": 2}
 

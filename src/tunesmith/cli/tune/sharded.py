@@ -21,7 +21,7 @@ Sharded = Annotated[
     typer.Option(
         "--sharded",
         help="Leave each file of --candidates, or of a folder that it names, to one worker, which "
-        "keeps what it reads: with --engine processes or ray, and --tuner mert.",
+        "keeps what it reads: with --engine processes or ray, and --tuner mert or pro.",
         rich_help_panel=EXECUTION,
     ),
 ]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,6 +21,8 @@ class Acceptance(Options, ABC):
 
     _owner_is = "acceptance"
     name: str
+    #: Whether it may draw random numbers. One that does not can work on parts of a set apart.
+    is_random: ClassVar[bool] = True
 
     @abstractmethod
     def accept(self, pairs: Pairs, rivals: Rivals, rng: np.random.Generator) -> Ints:
@@ -37,6 +40,8 @@ class Greatest(Acceptance):
     """The pairs with the greatest differences in worth; among equals those sampled first."""
 
     pairs: int = option(50, "pairs of each group at most (the papers' Ξ)", least=1)
+
+    is_random = False
 
     def accept(self, pairs: Pairs, rivals: Rivals, rng: np.random.Generator) -> Ints:
         """Sort by difference."""
@@ -60,6 +65,8 @@ class RandomAcceptance(Acceptance):
 @dataclass(frozen=True)
 class AcceptAll(Acceptance):
     """All pairs that were selected; groups with long lists then count more."""
+
+    is_random = False
 
     def accept(self, pairs: Pairs, rivals: Rivals, rng: np.random.Generator) -> Ints:
         """Accept all."""

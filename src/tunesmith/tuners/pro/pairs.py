@@ -84,6 +84,14 @@ class Sampler(Options, ABC):
         accepted first.
         """
 
+    def skip(self, size: int, rng: np.random.Generator) -> None:
+        """Draw the random numbers that a group of ``size`` candidates takes.
+
+        Each worker that has a part of a set skips the groups of the others. A sampler for which
+        the size is not all that matters leaves this out.
+        """
+        raise NotImplementedError(f"{type(self).__name__} looks at more than the size of a group")
+
 
 SAMPLERS: Registry[Sampler] = Registry(
     "sampler", "tunesmith.tuners.pro", "tunesmith.samplers", Sampler
@@ -105,13 +113,24 @@ class Uniform(Sampler):
 
     def sample(self, rivals: Rivals, rng: np.random.Generator) -> tuple[Ints, Ints]:
         """Draw numbers of pairs."""
-        size = len(rivals)
-        total = size * (size - 1) // 2
-        if total <= self.pairs:
-            return numbered_pairs(rng.permutation(total))
-        drawn = rng.integers(total, size=self.pairs)
+        drawn = self._draw(len(rivals), rng)
+        if self._takes_all(len(rivals)):
+            return numbered_pairs(drawn)
         _, first_seen = np.unique(drawn, return_index=True)
         return numbered_pairs(drawn[np.sort(first_seen)])
+
+    def skip(self, size: int, rng: np.random.Generator) -> None:
+        """Draw numbers of pairs."""
+        self._draw(size, rng)
+
+    def _takes_all(self, size: int) -> bool:
+        return size * (size - 1) // 2 <= self.pairs
+
+    def _draw(self, size: int, rng: np.random.Generator) -> Ints:
+        total = size * (size - 1) // 2
+        if self._takes_all(size):
+            return rng.permutation(total)
+        return rng.integers(total, size=self.pairs)
 
 
 def numbered_pairs(numbers: Ints) -> tuple[Ints, Ints]:

@@ -17,16 +17,16 @@ import numpy as np
 from tunesmith.arrays import Floats, inner
 from tunesmith.errors import UsageError
 from tunesmith.metrics.candidate_scorer import Objective, objective_of
-from tunesmith.metrics.lengths import lengths_of
 from tunesmith.registry import Numbers, Texts, distinct_texts, numbers, option, texts
 from tunesmith.search.space.space import Space
 from tunesmith.tasks.base import Task
 from tunesmith.tuners.base import TUNERS, Outcome
 from tunesmith.tuners.fitting.rounds import Round, Rounds
 from tunesmith.tuners.pro.acceptance import ACCEPTANCES
-from tunesmith.tuners.pro.gathering import Describer, PairSteps, gather, has_monsters
-from tunesmith.tuners.pro.pairs import SAMPLERS
-from tunesmith.tuners.pro.ranking import LEARNERS, Learner, difference_vectors
+from tunesmith.tuners.pro.gathering import PairSteps, has_monsters
+from tunesmith.tuners.pro.lessons import ListPairs, ShardedPairs, knows_lengths
+from tunesmith.tuners.pro.pairs import SAMPLERS, Sampler
+from tunesmith.tuners.pro.ranking import LEARNERS, Learner
 from tunesmith.tuners.pro.selection import SELECTIONS
 
 #: Selections where none are given: the papers' threshold, and what the monsters paper advises.
@@ -104,6 +104,7 @@ class PRO(Rounds):
 
     varied: ClassVar[tuple[str, ...]] = ("objective", "strength")
     uses_lists: ClassVar[bool] = True
+    takes_shards: ClassVar[bool] = True
     #: The length paper's BLEU+1, grounded: of its rows the best on held-out parts of the real
     #: lists that this was tried on, and without much of plain BLEU+1's shortness.
     usual: ClassVar[tuple[str, str]] = ("grounded", "metric")
@@ -176,20 +177,46 @@ class PRO(Rounds):
     def check(self, tuning: Task) -> None:
         """Raise an error if a selection needs lengths, and they are not known."""
         super().check(tuning)
-        # Forests have words, and those of references are counted.
-        has_lengths = tuning.lists is None or lengths_of(tuning.lists) is not None
+        has_lengths = knows_lengths(tuning)
         for name, selection in self._steps(has_lengths).selections:
             if selection.needs_lengths and not has_lengths:
                 raise UsageError(
                     f"selection {name} needs lengths, which {tuning.metric.name} does not know; "
                     "give references and texts, or leave it out"
                 )
+        for objective in self._objectives(tuning.metric) if tuning.is_sharded else ():
+            if not objective.is_local(tuning.metric):
+                raise UsageError(
+                    f"objective {objective.name} values a candidate by more than its own "
+                    "statistics, and shards have no more; use bleu+1, grounded or metric, or drop "
+                    "--sharded"
+                )
+
+    def check_shards(self, is_sharded: bool) -> None:
+        """Raise an error if a step needs more than the groups of its own shard."""
+        super().check_shards(is_sharded)
+        if not is_sharded:
+            return
+        steps = self._steps(has_lengths=False)
+        if type(steps.sampler).skip is Sampler.skip:
+            raise UsageError(
+                f"sampler {self.sample} may look at more than the sizes of groups, and shards know "
+                "no more of each other; use --sample uniform, or drop --sharded"
+            )
+        random = [name for name, selection in steps.selections if selection.is_random]
+        random += [self.accept] if steps.acceptance.is_random else []
+        if random:
+            raise UsageError(
+                f"{random[0]} may draw random numbers for each pair, and shards know no pairs of "
+                "each other; use others for --select and --accept, or drop --sharded"
+            )
 
     def prepared(
         self, tuning: Task, start: Floats | None, rng: np.random.Generator
     ) -> tuple[PRO, Outcome | None]:
         """Decide how many rounds there are: of forests each has new lists."""
-        if self.iterations is None and not self.in_loop and tuning.lists is None:
+        makes_lists = tuning.lists is None and not tuning.is_sharded
+        if self.iterations is None and not self.in_loop and makes_lists:
             return self.changed(iterations=SEVERAL), None
         return self, None
 
@@ -200,31 +227,19 @@ class PRO(Rounds):
 
         Of forests each round takes lists under its weights, beside those of the rounds before.
         """
-        lists = tuning.learning_lists(start, rng)
-        scorer = self.scorer_for(objective, lists, "pairs", start)
-        describer = Describer(lists)
-        steps = self._steps(describer.lengths is not None)
         learner = LEARNERS.create(self.learn)
         (strength,) = self.strength
         weights, space = start, self.space(tuning.names, start)
         warned = False
-        done: list[Floats] = []
+        pairs = self._pairs_of(tuning, objective, start, rng)
         for number in range(1, self.round_count + 1):
-            if done and tuning.lists is None:
-                more = tuning.learning_lists(weights, rng)
-                lists = lists.merged(more)
-                scorer = self.scorer_for(objective, lists, "pairs", start)
-                describer = Describer(lists)
-                for earlier in done if objective.changes_by_round else ():
-                    self.end_round(objective, scorer, lists, "pairs", earlier)
-            pairs = gather(lists, scorer, steps, describer.lengths, rng)
-            entry = describer.describe(pairs)
-            if not warned and has_monsters(entry, lists.metric):
+            lessons = pairs.gather(rng)
+            entry = lessons.entry()
+            if not warned and has_monsters(entry, tuning.metric):
                 _warn_of_monsters(number, entry)
                 warned = True
-            if len(pairs):
-                features = lists.candidates.features
-                vectors = difference_vectors(features, pairs.better, pairs.worse)
+            if len(lessons):
+                vectors = lessons.vectors
                 new = (
                     learner.learn(vectors, strength)
                     if space.is_free
@@ -234,9 +249,15 @@ class PRO(Rounds):
                     warnings.warn("no feature differs in any pair: its weights are 0", stacklevel=2)
                 weights = self._mixed(new, weights, space)
             yield Round(weights, entry)
-            done.append(weights)
-            if objective.changes_by_round:
-                self.end_round(objective, scorer, lists, "pairs", weights)
+            pairs.end_round(weights)
+
+    def _pairs_of(
+        self, tuning: Task, objective: Objective, start: Floats, rng: np.random.Generator
+    ) -> ListPairs | ShardedPairs:
+        steps = self._steps(knows_lengths(tuning))
+        if tuning.is_sharded:
+            return ShardedPairs(tuning, objective, steps)
+        return ListPairs(self, tuning, objective, steps, start, rng)
 
 
 def _warn_of_monsters(number: int, entry: dict[str, Any]) -> None:

@@ -315,10 +315,7 @@ def difference_vectors(features: Features, better: Ints, worse: Ints) -> csr_arr
         sparse = rows[better] - rows[worse]
     result: csr_array[Any] = hstack([csr_array(dense), sparse], format="csr")
     result.eliminate_zeros()
-    if result.nnz < 2**31:  # half the memory; and all that liblinear takes
-        result.indices, result.indptr = (
-            a.astype(np.int32) for a in (result.indices, result.indptr)
-        )
+    result = with_short_indices(result)
     bad = np.flatnonzero(~np.isfinite(result.data))
     if len(bad):
         name = features.names[result.indices[bad[0]]]
@@ -327,3 +324,10 @@ def difference_vectors(features: Features, better: Ints, worse: Ints) -> csr_arr
             "something, or drop it"
         )
     return result
+
+
+def with_short_indices(rows: csr_array[Any]) -> csr_array[Any]:
+    """Return rows with indices of 32 bits if they suffice: liblinear takes no longer ones."""
+    if rows.nnz < 2**31:
+        rows.indices, rows.indptr = (a.astype(np.int32) for a in (rows.indices, rows.indptr))
+    return rows

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -26,6 +26,8 @@ class Selection(Options, ABC):
 
     _owner_is = "selection"
     name: str
+    #: Whether it may draw random numbers. One that does not can work on parts of a set apart.
+    is_random: ClassVar[bool] = True
 
     @property
     def needs_lengths(self) -> bool:
@@ -47,6 +49,8 @@ SELECTIONS: Registry[Selection] = Registry(
 class Everything(Selection):
     """Every pair whose members are not worth the same."""
 
+    is_random = False
+
     def keep(self, pairs: Pairs, rivals: Rivals, rng: np.random.Generator) -> Flags:
         """Keep all."""
         return np.ones(len(pairs), np.bool_)
@@ -59,6 +63,8 @@ class DifferenceSelection(Selection):
 
     least: float = option(0.05, "the least difference (the papers' α)", least=0)
     most: float | None = option(None, "the greatest difference [default: any]")
+
+    is_random = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -81,6 +87,8 @@ class Length(Selection):
     """Pairs whose lengths differ by so many words at most; the paper advises it."""
 
     most: float = option(10.0, "the greatest difference in words", least=0)
+
+    is_random = False
 
     @property
     def needs_lengths(self) -> bool:
@@ -106,6 +114,8 @@ class Outliers(Selection):
     deviations: float = option(
         2.0, "standard deviations that are not far yet (the paper's λ)", above=0
     )
+
+    is_random = False
 
     @property
     def needs_lengths(self) -> bool:

@@ -120,6 +120,11 @@ class Shards:
         answers = self._ask_each(dict.fromkeys(range(len(self)), arguments), method)
         return [answers[number] for number in range(len(self))]
 
+    def ask_each(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Return what all shards answer to arguments of their own, in the order of their groups."""
+        answers = self._ask_each(dict(zip(self.order, arguments, strict=True)), method)
+        return [answers[number] for number in self.order]
+
     def ask_one(self, number: int, method: str, *arguments: Any) -> Any:
         """Return what one shard answers, by the number of its part."""
         return self._ask_each({number: arguments}, method)[number]

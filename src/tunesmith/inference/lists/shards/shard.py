@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -350,6 +350,10 @@ class ListShard:
         candidates = self._of(selection).scored.candidates
         first, second = (best(candidates, weights) for weights in (before, after))
         return int((first != second).sum())
+
+    def work(self, selection: FeatureNames, work: Callable[..., Any], *arguments: Any) -> Any:
+        """Return ``work(candidates, *arguments)``: what a tuner does with the lists themselves."""
+        return work(self._of(selection).scored, *arguments)
 
     def check_metric(self, metric: Metric) -> None:
         """Raise an error if the candidates lack what a metric needs."""
