@@ -165,9 +165,9 @@ class EditedSource(Source):
         """Return the first bytes, as they are."""
         return self._source.head()
 
-    def blocks(self) -> Iterator[bytes]:
+    def blocks(self, size: int = 0) -> Iterator[bytes]:
         """Yield blocks of lines."""
-        return map(self._edit, self._source.blocks())
+        return map(self._edit, self._source.blocks(size))
 
 
 def first_fields(head: bytes) -> list[list[bytes]]:
