@@ -173,6 +173,8 @@ class EditedSource(Source):
 def first_fields(head: bytes) -> list[list[bytes]]:
     """Return the tokens of each field of the first line, if its first field is a number."""
     line = head.lstrip().split(b"\n", 1)[0]
+    if not line[:1].isdigit():  # other lines may be very long
+        return []
     fields: list[list[bytes]] = [[]]
     for token in line.split():
         if token == BARS.encode():
