@@ -1,4 +1,4 @@
-"""JSON lines of groups by a kernel: whatever it reads, Python reads alike, and so are the errors."""
+"""JSON lines of groups by a kernel: what it reads, Python reads alike, and so are the errors."""
 
 from __future__ import annotations
 
