@@ -72,7 +72,7 @@ def test_two_files_are_one_and_merging_sets_gives_the_same(first, second):
 def test_hash_collisions_do_not_drop_candidates(monkeypatch):
     from tunesmith.data import duplicates
 
-    def same_key(bits, keys):
+    def same_key(bits, begin, keys):
         keys[:] = 0
 
     monkeypatch.setattr(duplicates, "_hash_dense", same_key)

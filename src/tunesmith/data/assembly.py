@@ -16,6 +16,7 @@ from tunesmith.data.memory import own_pages
 from tunesmith.data.rows import offsets
 from tunesmith.errors import TunesmithError
 from tunesmith.kernels import kernel
+from tunesmith.parallel.local import map_pieces
 
 
 @dataclass
@@ -166,8 +167,11 @@ def _assemble_features(pieces: list[Piece], names: Sequence[str], target: Ints) 
     column_of = np.where(is_dense, -1, np.cumsum(~is_dense) - 1)
 
     dense = own_pages((int(is_dense.sum()), n), np.float64)
-    rows, columns, values = [], [], []
-    for piece, at in _with_targets(pieces, target):
+
+    def place(piece_and_targets: tuple[Piece, Ints]) -> tuple[list[Ints], list[Ints], list[Floats]]:
+        """Put what is dense where it belongs; return the rows, columns and values of the rest."""
+        piece, at = piece_and_targets
+        rows, columns, values = [], [], []
         for j, column in enumerate(piece.dense_columns):
             if is_dense[column]:
                 _scatter(piece.dense[j], at, dense[row_of[column]])
@@ -183,11 +187,15 @@ def _assemble_features(pieces: list[Piece], names: Sequence[str], target: Ints) 
         columns.append(column_of[piece.sparse_columns[~to_dense]])
         values.append(piece.values[~to_dense])
         piece.dense = dense[:, :0]
+        return rows, columns, values
+
+    parts = map_pieces(place, list(_with_targets(pieces, target)))
     pieces.clear()
     shape = (n, int((~is_dense).sum()))
-    sparse = csc_array(
-        (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), shape=shape
+    rows, columns, values = (
+        np.concatenate([array for part in parts for array in part[k]]) for k in range(3)
     )
+    sparse = csc_array((values, (rows, columns)), shape=shape)
     sparse.sort_indices()
     return Features(
         tuple(name for name, d in zip(names, is_dense, strict=True) if d),
@@ -218,9 +226,13 @@ def _assemble_texts(pieces: list[Piece], target: Ints) -> Texts:
     lengths = np.empty(len(target), np.int64)
     lengths[target] = np.concatenate([piece.texts.lengths for piece in pieces])
     texts = Texts(offsets(lengths), own_pages((int(lengths.sum()),), np.int32))
-    for piece, at in _with_targets(pieces, target):
+
+    def place(piece_and_targets: tuple[Piece, Ints]) -> None:
+        piece, at = piece_and_targets
         _scatter_texts(piece.texts.start, piece.texts.ids, at, texts.start, texts.ids)
         piece.texts = Texts.empty()
+
+    map_pieces(place, list(_with_targets(pieces, target)))
     return texts
 
 

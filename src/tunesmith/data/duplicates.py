@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -14,6 +15,10 @@ from tunesmith.data.memory import own_pages
 from tunesmith.data.rows import offsets
 from tunesmith.kernels import kernel
 from tunesmith.kernels.bits import spread_bits
+from tunesmith.parallel.local import map_pieces, pieces_of, thread_count
+
+#: Candidates that are not worth sharing out.
+PART = 1 << 13
 
 #: The bits of -0.0.
 NEGATIVE_ZERO = np.uint64(1 << 63)
@@ -78,7 +83,12 @@ def without_duplicates(candidates: CandidateSet) -> tuple[CandidateSet, Flags]:
         Which they are.
     """
     rows = CandidateRows.of(candidates)
-    keep = _first_of_kind(candidates.start, rows)
+    start = candidates.start
+    # Runs of whole groups, of about as many candidates.
+    parts = _parts(len(candidates))
+    edges = [int(np.searchsorted(start, part.stop)) for part in parts]
+    runs = [start[lo : hi + 1] for lo, hi in itertools.pairwise([0, *edges]) if lo < hi]
+    keep = np.concatenate(map_pieces(lambda run: _first_of_kind(run, rows), runs))
     if keep.all():
         return candidates, keep
     features, texts = candidates.features, candidates.texts
@@ -106,12 +116,25 @@ def hash_candidates(candidates: CandidateSet) -> Words:
     """
     features, texts = candidates.features, candidates.texts
     keys = np.zeros(len(candidates), np.uint64)
-    _hash_dense(features.dense.view(np.uint64), keys)
-    _hash_dense(_columns_as_rows(candidates).view(np.uint64), keys)
+    blocks = [features.dense.view(np.uint64), _columns_as_rows(candidates).view(np.uint64)]
     sparse = features.sparse
+
+    def hash_features(part: slice) -> None:
+        for bits in blocks:
+            _hash_dense(bits, part.start, keys[part])
+
+    def hash_texts(part: slice) -> None:
+        _hash_texts(texts.start[part.start : part.stop + 1], texts.ids, keys[part])
+
+    map_pieces(hash_features, _parts(len(candidates)))
     _hash_sparse(sparse.data.view(np.uint64), sparse.indices, sparse.indptr, keys)
-    _hash_texts(texts.start, texts.ids, keys)
+    map_pieces(hash_texts, _parts(len(candidates)))
     return keys
+
+
+def _parts(count: int) -> list[slice]:
+    """Cut so many candidates into runs, few of them where they are soon done."""
+    return pieces_of(count, workers=min(thread_count(), 1 + count // PART))
 
 
 def _columns_as_rows(candidates: CandidateSet) -> Floats:
@@ -120,9 +143,9 @@ def _columns_as_rows(candidates: CandidateSet) -> Floats:
 
 
 @kernel
-def _hash_dense(bits: Words, keys: Words) -> None:
+def _hash_dense(bits: Words, begin: int, keys: Words) -> None:
     for d in range(bits.shape[0]):
-        row = bits[d]
+        row = bits[d, begin:]
         for i in range(keys.shape[0]):
             # Candidates that differ only in the sign of a zero are equal.
             word = np.uint64(0) if row[i] == NEGATIVE_ZERO else row[i]
@@ -158,7 +181,7 @@ def table_size(entries: int) -> int:
 def _first_of_kind(start: Ints, rows: CandidateRows) -> Flags:
     """Mark candidates that equal no earlier one of their group; equal hashes are verified."""
     keys = rows.keys
-    keep = np.ones(keys.shape[0], np.bool_)
+    keep = np.ones(start[-1] - start[0], np.bool_)
     longest = 0
     for g in range(start.shape[0] - 1):
         longest = max(longest, start[g + 1] - start[g])
@@ -172,10 +195,10 @@ def _first_of_kind(start: Ints, rows: CandidateRows) -> Flags:
             while table[slot] >= 0:
                 j = table[slot]
                 if keys[j] == keys[i] and equal_rows(rows, i, rows, j):
-                    keep[i] = False
+                    keep[i - start[0]] = False
                     break
                 slot = (slot + 1) & (size - 1)
-            if keep[i]:
+            if keep[i - start[0]]:
                 table[slot] = i
     return keep
 

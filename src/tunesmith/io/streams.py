@@ -94,17 +94,23 @@ class Source:
             self._peeked = [next(self._texts, b"").removeprefix(codecs.BOM_UTF8)]
         return self._peeked[0]
 
-    def blocks(self) -> Iterator[bytes]:
-        """Yield the text in blocks that end at a line's end, decompressed in a second thread."""
+    def blocks(self, size: int = 0) -> Iterator[bytes]:
+        """Yield the text in blocks that end at a line's end, decompressed in a second thread.
+
+        Blocks have ``size`` bytes at least, but for the last line that is not whole in it.
+        """
         if not self.head():
             raise FormatError(self.name, None, "the file is empty", "give a file with content")
         rest: list[bytes] = []
+        length = 0
         with contextlib.closing(self._texts):
             for text in itertools.chain([self.head()], self._texts):
-                cut = text.rfind(b"\n") + 1
+                length += len(text)
+                cut = text.rfind(b"\n") + 1 if length >= size else 0
                 if cut > 0:
-                    yield b"".join([*rest, text[:cut]])
+                    yield b"".join([*rest, memoryview(text)[:cut]])
                     rest = []
+                    length = len(text) - cut
                 rest.append(text[cut:])
             if any(rest):
                 yield b"".join(rest)
@@ -215,16 +221,17 @@ class Source:
             while 0 < len(head) < LONGEST_MAGIC and (more := file.read(CHUNK)):
                 head += more
             kind = kind_of(head)
-            chunks = self._chunks(head, file)
+            # Plain text is read as blocks at once: less is copied.
+            chunks = self._chunks(head, file, CHUNK if kind or self._is_live else BLOCK)
             texts = chunks if kind is None else self._inflated(kind, chunks)
             yield from texts if self._is_live else _joined(texts)
 
-    def _chunks(self, head: bytes, file: BinaryIO) -> Iterator[bytes]:
+    def _chunks(self, head: bytes, file: BinaryIO, size: int) -> Iterator[bytes]:
         data = head
         while data:
             self._digest.update(data)
             yield data
-            data = file.read(CHUNK)
+            data = file.read(size)
 
     def _inflated(self, kind: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
         """Decompress, as long as the text is not out of all proportion."""

@@ -54,7 +54,7 @@ class InBlocks(Source):
         super().__init__(path, data)
         self.size = lines
 
-    def blocks(self) -> Iterator[bytes]:
+    def blocks(self, size: int = 0) -> Iterator[bytes]:
         """Yield that many lines at a time."""
         lines = b"".join(super().blocks()).splitlines(keepends=True)
         for lo in range(0, len(lines), self.size):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -38,6 +39,53 @@ def test_a_number_is_read_as_python_reads_it_or_left_to_python(text):
         assert math.copysign(1, quick) == (1 if expected == 0 else math.copysign(1, expected))
     slow = float_or_nan(text.encode())
     assert slow == expected if math.isfinite(expected) else math.isnan(slow)
+
+
+@given(st.floats(1e-90, 1e90), st.sampled_from(["", "-"]))
+def test_what_python_writes_is_read_at_once(value, sign):
+    text = f"{sign}{value!r}"
+    assert parse_decimal(as_bytes(text), 0, len(text)) == float(text)
+    plain, end = parse_plain(as_bytes(text), 0, 32)
+    assert (plain, end) == ((0.0, -1) if "e" in text else (float(text), len(text)))
+
+
+@given(st.integers(2**53, 10**18 - 1), st.integers(-150, 150))
+@example(2**53 + 1, 0)
+@example(2**53 + 3, 0)
+@example(2**54 + 2, 0)
+@example(2**54 + 6, 0)
+@example((2**53 + 1) * 5, -1)
+@example((2**53 + 1) * 25, -2)
+@example(9223372036854775, 3)
+def test_many_digits_are_rounded_as_python_rounds_them(mantissa, exponent):
+    text = f"{mantissa}e{exponent}"
+    value = parse_decimal(as_bytes(text), 0, len(text))
+    assert value == float(text) or (math.isnan(value) and abs(exponent) > 128)
+
+
+@given(st.integers(2**52, 2**53 - 1), st.integers(-60, 6))
+def test_between_two_doubles_the_even_one_is_nearest(mantissa, power):
+    """Halves of the last bit are written out, as far as they have few digits."""
+    exact = Fraction(2 * mantissa + 1) * Fraction(2) ** power
+    digits = exact * 10**4
+    text = f"{digits.numerator // digits.denominator}e-4"
+    if digits.denominator == 1 and len(text) < 22:
+        assert parse_decimal(as_bytes(text), 0, len(text)) == float(text)
+
+
+@given(st.text("0123456789.-e, \n", max_size=24))
+def test_plain_numbers_end_where_digits_do(text):
+    """A word of eight bytes has whatever comes behind the number."""
+    number = re.match(r"-?(\d+\.?\d*|\.\d+)", text)
+    data = as_bytes(text + " ")
+    value, end = parse_plain(data, 0, ord(","))
+    ends_well = number is not None and data[number.end()] in b", \n"
+    significant = re.sub(r"^0+|\.", "", number[0].lstrip("-")) if number else ""
+    if ends_well and len(significant.lstrip("0")) <= 18:
+        assert (value, end) == (float(number[0]), number.end())
+        assert math.copysign(1, value) == (1 if value == 0 else math.copysign(1, float(number[0])))
+    else:
+        assert end == -1
 
 
 @given(decimals, st.sampled_from(["", " ", "\n", "\t"]))

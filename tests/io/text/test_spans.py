@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tunesmith.io.text.spans import Spans, tokens_of, with_single_quotes
-from tunesmith.io.text.tokens import Interner
+from tunesmith.io.text.tokens import Interner, intern_key, tokenize
 
 texts = st.lists(
     st.text(st.sampled_from('ab1-é \t\n\u00a0\u2003"'), max_size=20)
@@ -34,6 +35,41 @@ def test_tokens_are_those_of_python(held):
     assert [[words[t] for t in numbered[k]] for k in range(len(held))] == [t.split() for t in held]
     assert tokens.odd.tolist() == [t != " ".join(t.split()) for t in held]
     assert tokens.words == list(dict.fromkeys(w for t in held for w in t.split()))
+
+
+@given(
+    st.lists(
+        st.text(st.sampled_from("ab\x07\x1féà字も\u2003\u1680\x85  "), max_size=40), max_size=8
+    )
+)
+def test_tokens_of_about_eight_bytes_with_white_space_of_all_kinds(held):
+    tokens = tokens_of(spans_of(held))
+    assert [[tokens.words[t] for t in tokens.texts[k]] for k in range(len(held))] == [
+        text.split() for text in held
+    ]
+    assert tokens.odd.tolist() == [t != " ".join(t.split()) for t in held]
+
+
+@given(st.lists(st.integers(0, 2**40).map(lambda k: f"{k:b}"), max_size=40))
+def test_long_tokens_are_told_apart(words):
+    """Their keys are mixed of all their bytes, and equal keys are not enough."""
+    tokens = tokens_of(spans_of([" ".join(words)]))
+    assert [tokens.words[t] for t in tokens.texts[0]] == words
+    assert len(tokens.words) == len(set(words))
+
+
+@pytest.mark.parametrize("length", [9, 16, 17, 40])
+def test_tokens_with_one_key_are_told_apart(length):
+    slots = Interner()
+    words = [("a" * length)[:k] + "b" + ("a" * length)[k + 1 :] for k in range(length)]
+    first = tokenize("\n".join(words).encode(), slots)
+    slots.keys[slots.slots >= 0] = slots.keys[slots.slots == 0]  # as if all were alike
+    data = np.frombuffer(words[0].encode(), np.uint8)
+    key = slots.keys[slots.slots == 0][0]
+    assert intern_key(key, data, 0, length, *slots.tables) == 0
+    other = np.frombuffer(("c" * length).encode(), np.uint8)
+    slots.grow(length)
+    assert intern_key(key, other, 0, length, *slots.tables) == length == len(first)
 
 
 def test_vocabularies_grow():

@@ -26,12 +26,14 @@ from tunesmith.io.lists.base import EVERYTHING, FORMATS, CandidateFormat
 from tunesmith.io.lists.evaluation.lm_eval import LmEvalFormat
 from tunesmith.io.lists.evaluation.mbrs import MbrsFormat
 from tunesmith.io.lists.evaluation.openai import OpenAiFormat
+from tunesmith.io.lists.json_groups import groups_of
 from tunesmith.io.lists.speech.nemo_manifest import NemoManifestFormat
 from tunesmith.io.missing import REMEDY, Missing
 from tunesmith.io.streams import Source
 from tunesmith.io.tables.json_rows import add_rows
 from tunesmith.io.text.json_lines import json_lines
 from tunesmith.io.text.tokens import tokenize_kept
+from tunesmith.parallel.local import ahead
 
 #: Formats whose lines are objects of certain keys.
 OTHERS = (LmEvalFormat, MbrsFormat, NemoManifestFormat, OpenAiFormat)
@@ -67,8 +69,12 @@ class JsonLinesFormat(CandidateFormat):
         if "candidates" not in first[1]:
             add_rows(every, source.name, collector)
             return
-        for number, group in itertools.chain.from_iterable(some.objects() for some in every):
-            _Group(group, source.name, number).add_to(collector)
+        for lines_read, groups in ahead(groups_of, every):
+            if groups is not None:
+                groups.add_to(collector, source.name)
+                continue
+            for number, group in lines_read.objects():
+                _Group(group, source.name, number).add_to(collector)
 
     def lines(self, candidates: CandidateSet, order: Ints, scores: Floats) -> Iterator[str]:
         """Write groups, with the candidates of each in the order given."""

@@ -63,9 +63,10 @@ class CsvFormat(CandidateFormat):
     def has_column(cls, head: bytes, column: str) -> bool:
         """Tell whether the first line is a header with a column of this name."""
         line = head.removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0].strip()
+        if line.startswith(b"{"):  # a text of JSON lines may have the word between commas
+            return False
         names = [name.strip().strip(b'"') for name in line.split(cls.delimiter.encode())]
-        # A text of JSON lines may have the word between commas.
-        return len(names) > 1 and column.encode() in names and not line.startswith(b"{")
+        return len(names) > 1 and column.encode() in names
 
     def read(self, source: Source, collector: Collector) -> None:
         """Add all rows to the collector."""

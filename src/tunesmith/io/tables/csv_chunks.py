@@ -17,14 +17,22 @@ import numpy as np
 from tunesmith.arrays import Flags, Floats, Ints
 from tunesmith.io.streams import Source
 from tunesmith.io.tables.base import Numbers
-from tunesmith.io.tables.csv_kernels import DONE, LINE, ROW, SLOW, SLOW_FULL, parse_rows
+from tunesmith.io.tables.csv_kernels import (
+    DONE,
+    LINE,
+    NEWLINE,
+    QUOTE,
+    ROW,
+    SLOW,
+    SLOW_FULL,
+    parse_rows,
+)
 from tunesmith.io.text.numbers import float_or_nan
 from tunesmith.io.text.spans import Spans, with_single_quotes
 from tunesmith.io.text.utf8 import check_utf8
 
 #: Bytes of a chunk, about, and the most while a cell goes on.
 SIZE, LONGEST = 1 << 22, 1 << 26
-QUOTE = b'"'
 #: Cells for the slow way that there is room for at first.
 SLOW_ROOM = 1 << 12
 
@@ -33,10 +41,10 @@ def chunks(source: Source) -> Iterator[bytes]:
     """Yield whole rows, as far as quotes say where they end; a chunk begins where one ended."""
     blocks: list[bytes] = []
     size = quotes = 0
-    for block in source.blocks():
+    for block in source.blocks(SIZE):
         blocks.append(block)
         size += len(block)
-        quotes += block.count(QUOTE)
+        quotes += _count(block, QUOTE)
         if (size >= SIZE and quotes % 2 == 0) or size >= LONGEST:
             yield b"".join(blocks)
             blocks, size, quotes = [], 0, 0
@@ -44,19 +52,26 @@ def chunks(source: Source) -> Iterator[bytes]:
         yield b"".join(blocks)
 
 
+def _count(data: bytes, byte: int) -> int:
+    """Count a byte that is frequent; ``bytes.count`` is made for rare ones."""
+    return int(np.count_nonzero(np.frombuffer(data, np.uint8) == byte))
+
+
 @dataclass(frozen=True)
 class Chunk:
-    """Whole rows, and the number of the line that they begin with."""
+    """Whole rows, the number of the line that they begin with, and how many lines end in it."""
 
     data: bytes
     first_line: int
+    line_ends: int
 
 
 def numbered(whole: Iterator[bytes], first_line: int) -> Iterator[Chunk]:
     """Yield chunks with their lines."""
     for data in whole:
-        yield Chunk(data, first_line)
-        first_line += data.count(b"\n")
+        line_ends = _count(data, NEWLINE)
+        yield Chunk(data, first_line, line_ends)
+        first_line += line_ends
 
 
 @dataclass(frozen=True)
@@ -133,7 +148,7 @@ class _Arrays:
     @classmethod
     def of(cls, chunk: Chunk, reader: Reader) -> _Arrays | None:
         """Read a chunk; None if the kernel cannot."""
-        rows = chunk.data.count(b"\n") + (not chunk.data.endswith(b"\n"))
+        rows = chunk.line_ends + (not chunk.data.endswith(b"\n"))
         # Empty lines are no rows, and others have at least a separator or end for each cell. One
         # more has room for what only turns out to be no row as it is read.
         rows = min(rows, len(chunk.data) // reader.width + 1)

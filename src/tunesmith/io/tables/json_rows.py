@@ -6,6 +6,7 @@ columns mean, see :mod:`tunesmith.io.tables.base`.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import warnings
@@ -41,6 +42,8 @@ from tunesmith.parallel.local import ahead
 ROWS = 1 << 14
 #: Cells of one batch, about; every row may have names of its own.
 CELLS = 1 << 17
+#: Lines that Python reads before all others.
+FIRST = 64
 #: Characters of a value that errors show.
 SHOWN = 60
 #: What values are called in errors.
@@ -62,6 +65,18 @@ class LeftOut:
 
 
 LEFT_OUT = LeftOut()
+
+
+def _few_first(lines: Iterable[LineBlock]) -> Iterator[LineBlock]:
+    """Yield the first lines by themselves: Python reads them, to know what names stand for."""
+    rest = iter(lines)
+    for some in itertools.islice(rest, 1):
+        head = b"".join(itertools.islice(some.data.splitlines(keepends=True), FIRST))
+        yield LineBlock(head, some.path, some.first)
+        if len(head) < len(some.data):
+            first = some.first + len(head.splitlines())
+            yield LineBlock(some.data[len(head) :], some.path, first)
+    yield from rest
 
 
 def _flat_objects(lines: LineBlock) -> FlatObjects | None:
@@ -97,7 +112,7 @@ class _Table:
 
     def batches(self, lines: Iterable[LineBlock]) -> Iterator[Batch]:
         """Yield rows as columns: those of kernels where rows are alike, and else of Python."""
-        for some, flat in ahead(_flat_objects, lines):
+        for some, flat in ahead(_flat_objects, _few_first(lines)):
             batch = None if flat is None or self.has_lists else self._quickly(flat)
             if batch is None:
                 yield from self._slowly(some.objects())

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from tunesmith.errors import FormatError
 from tunesmith.io.streams import Source
 from tunesmith.io.text.utf8 import check_utf8
@@ -79,15 +81,20 @@ def json_lines(source: Source) -> Iterator[LineBlock]:
     number = 1
     blocks: list[bytes] = []
     size = 0
-    for block in itertools.chain(source.blocks(), [b""]):
+    for block in itertools.chain(source.blocks(SIZE), [b""]):
         blocks.append(block)
         size += len(block)
         if size >= SIZE or (size and not block):
             data = b"".join(blocks)
             check_utf8(data, source.name, number)
             yield LineBlock(data, source.name, number)
-            number += len(data.splitlines())
+            is_plain = b"\r" not in data
+            number += _line_ends(data) if is_plain else len(data.splitlines())
             blocks, size = [], 0
+
+
+def _line_ends(data: bytes) -> int:
+    return int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord("\n")))
 
 
 def json_objects(source: Source) -> Iterator[NumberedObject]:

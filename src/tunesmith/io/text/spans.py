@@ -11,19 +11,17 @@ import numpy as np
 from tunesmith.arrays import Bytes, Flags, Ids, Ints, Number, Words
 from tunesmith.data.candidates import Texts
 from tunesmith.io.text.tokens import (
-    CLASS,
-    SHORT,
     Interner,
     intern,
     next_key,
-    slot_of,
     space_at,
+    split_texts,
     tokenize,
 )
 from tunesmith.io.text.utf8 import first_error
 from tunesmith.kernels import kernel
 
-SPACE, QUOTE = 32, 34
+QUOTE = 34
 
 
 @dataclass(frozen=True)
@@ -142,17 +140,10 @@ class Tokens:
 def tokens_of(spans: Spans) -> Tokens:
     """Split texts at white space, as ``str.split`` does."""
     words = Interner()
-    start = np.zeros(len(spans) + 1, np.int64)
     # What is missing may have bytes in its place.
     hi = spans.hi if spans.missing is None else np.where(spans.missing, spans.lo, spans.hi)
-    size = int((hi - spans.lo).sum())
-    ids = np.empty((size + len(spans)) // 2 + 1, np.int32)
-    odd = np.zeros(len(spans), np.bool_)
-    progress = np.zeros(1, np.int64)
-    while not _tokenize(spans.data, spans.lo, hi, start, ids, odd, progress, *words.tables):
-        k = progress[0]
-        words.grow(int(hi[k] - spans.lo[k]))
-    return Tokens(Texts(start, ids[: start[-1]].copy()), words.words(), odd)
+    texts, odd = split_texts(spans.data, spans.lo, hi, words)
+    return Tokens(texts, words.words(), odd)
 
 
 def with_single_quotes(spans: Spans, doubled: Flags) -> Spans:
@@ -227,54 +218,6 @@ def _number(
             done[0] = k
             return False
         numbers[k] = number
-    return True
-
-
-@kernel
-def _tokenize(
-    data: Bytes,
-    lo: Ints,
-    hi: Ints,
-    text_start: Ints,
-    ids: Ids,
-    odd: Flags,
-    progress: Ints,
-    slots: Ids,
-    keys: Words,
-    start: Ints,
-    arena: Bytes,
-    used: Ints,
-) -> bool:
-    """Go on at the text ``progress``; false where the vocabulary is full."""
-    for k in range(progress[0], lo.shape[0]):
-        token = text_start[k]
-        i, end = lo[k], hi[k]
-        is_odd = False
-        while i < end:
-            first = i
-            key = np.uint64(0)
-            while i < end and (CLASS[data[i]] == 0 or space_at(data, i) == 0):
-                key = next_key(key, data[i])
-                i += 1
-            # A text begins and ends with a token, and between two is one space.
-            if i == first:
-                is_odd = True
-                i += space_at(data, i)
-                continue
-            slot = slot_of(key, slots.shape[0])
-            word = np.int64(slots[slot])
-            if word < 0 or keys[slot] != key or i - first > SHORT:
-                word = intern(key, data, first, i, slots, keys, start, arena, used)
-            if word < 0:
-                progress[0] = k
-                return False
-            ids[token] = word
-            token += 1
-            if i < end:
-                is_odd = is_odd or data[i] != SPACE or i + 1 == end
-                i += space_at(data, i)
-        text_start[k + 1] = token
-        odd[k] = is_odd
     return True
 
 

@@ -7,10 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tunesmith.arrays import Bytes, Ids, Ints, Number, Words
+from tunesmith.arrays import Bytes, Flags, Ids, Ints, Number, Words
 from tunesmith.data.candidates import Texts
+from tunesmith.io.text.swar import BITS, ONES, TOPS, first_of, marks_of, word_at
 from tunesmith.kernels import inlined, kernel
+from tunesmith.kernels.bits import spread_bits
 
+SPACE, NEWLINE = 32, 10
 #: Bytes of a token that fit into its key.
 SHORT = 8
 #: The top byte of the key of a longer token; no token in UTF-8 ends in it.
@@ -93,13 +96,41 @@ class Interner:
 def tokenize(block: bytes, vocabulary: Interner) -> Texts:
     """Split each line of a block into tokens."""
     data = np.frombuffer(block, np.uint8)
-    lines = block.count(b"\n") + (not block.endswith(b"\n") and len(block) > 0)
-    start = np.zeros(lines + 1, np.int64)
-    ids = np.empty(len(block) // 2 + 1, np.int32)
-    progress = np.zeros(3, np.int64)
-    while not _tokenize(data, start, ids, progress, *vocabulary.tables):
-        vocabulary.grow(len(block))
-    return Texts(start, ids[: start[-1]].copy())
+    hi = np.flatnonzero(data == NEWLINE)
+    if block and not block.endswith(b"\n"):
+        hi = np.append(hi, len(block))
+    lo = np.zeros(len(hi), np.int64)
+    lo[1:] = hi[:-1] + 1
+    return split_texts(data, lo, hi, vocabulary)[0]
+
+
+def split_texts(data: Bytes, lo: Ints, hi: Ints, vocabulary: Interner) -> tuple[Texts, Flags]:
+    """Split texts at white space, as ``str.split`` does.
+
+    Parameters
+    ----------
+    data
+        UTF-8.
+    lo, hi
+        Where each text begins and ends.
+    vocabulary
+        It numbers the tokens.
+
+    Returns
+    -------
+    texts
+        Their tokens.
+    odd : bool[n]
+        Texts that are more than tokens with single spaces between them.
+    """
+    start = np.zeros(len(lo) + 1, np.int64)
+    ids = np.empty((int((hi - lo).sum()) + len(lo)) // 2 + 1, np.int32)
+    odd = np.zeros(len(lo), np.bool_)
+    progress = np.zeros(1, np.int64)
+    while not _split(data, lo, hi, start, ids, odd, progress, *vocabulary.tables):
+        k = progress[0]
+        vocabulary.grow(int(hi[k] - lo[k]))
+    return Texts(start, ids[: start[-1]].copy()), odd
 
 
 def tokenize_kept(texts: Sequence[str], vocabulary: Interner) -> tuple[Texts, dict[int, str]]:
@@ -161,6 +192,14 @@ def space_at(data: Bytes, i: int) -> Number:
 
 
 @inlined
+def _may_be_spaces(word: Number) -> Number:
+    """Return marks of the bytes of which ``CLASS`` is not 0, and of some others."""
+    controls = (word - ONES * np.uint64(33)) & ~word & TOPS
+    wide = word ^ (ONES * np.uint64(0xE0))  # of 0xE0 to 0xE3 there remain 0 to 3
+    return controls | marks_of(word, 0xC2) | ((wide - ONES * np.uint64(4)) & ~wide & TOPS)
+
+
+@inlined
 def next_key(key: Number, byte: Number) -> Number:
     """Take one more byte of a token into its key; a key begins as 0.
 
@@ -194,17 +233,32 @@ def intern(
     ``key`` is what :func:`next_key` made of the bytes. For a token of at most ``SHORT``
     bytes, loops look at ``slot_of(key)`` first: mostly it stands there.
     """
-    long = hi - lo > SHORT
-    if long:
-        for i in range(lo, hi):
-            key = (key ^ np.uint64(data[i])) * np.uint64(0x100000001B3)  # FNV-1a
+    if hi - lo > SHORT:
+        for i in range(lo, hi - SHORT, 8):
+            key = spread_bits(key ^ word_at(data, i))
         key |= LONG
+    return intern_key(key, data, lo, hi, slots, keys, start, arena, used)
+
+
+@kernel
+def intern_key(
+    key: Number,
+    data: Bytes,
+    lo: int,
+    hi: int,
+    slots: Ids,
+    keys: Words,
+    start: Ints,
+    arena: Bytes,
+    used: Ints,
+) -> Number:
+    """Return the id of ``data[lo:hi]``, whose key is mixed of all its bytes if it is long."""
     size = slots.shape[0]
     slot = slot_of(key, size)
     while slots[slot] >= 0:
         if keys[slot] == key:
             known = np.int64(slots[slot])
-            if not long or _same(data, lo, hi, start[known], start[known + 1], arena):
+            if hi - lo <= SHORT or _is_same(data, lo, hi, known, start, arena):
                 return known
         slot = (slot + 1) & (size - 1)
     new = used[0]
@@ -220,13 +274,15 @@ def intern(
 
 
 @kernel
-def _same(data: Bytes, lo: int, hi: int, first: int, last: int, arena: Bytes) -> bool:
-    if last - first != hi - lo:
+def _is_same(data: Bytes, lo: int, hi: int, number: Number, start: Ints, arena: Bytes) -> bool:
+    """Tell whether a long token is the one of a number."""
+    first = start[number]
+    if start[number + 1] - first != hi - lo:
         return False
-    same = True
-    for k in range(hi - lo):
-        same &= arena[first + k] == data[lo + k]
-    return same
+    for k in range(0, hi - lo - SHORT, 8):
+        if word_at(arena, first + k) != word_at(data, lo + k):
+            return False
+    return bool(word_at(arena, first + hi - lo - SHORT) == word_at(data, hi - SHORT))
 
 
 @kernel
@@ -242,10 +298,13 @@ def _rehash(slots: Ids, keys: Words, new_slots: Ids, new_keys: Words) -> None:
 
 
 @kernel
-def _tokenize(
+def _split(
     data: Bytes,
+    lo: Ints,
+    hi: Ints,
     text_start: Ints,
     ids: Ids,
+    odd: Flags,
     progress: Ints,
     slots: Ids,
     keys: Words,
@@ -253,33 +312,60 @@ def _tokenize(
     arena: Bytes,
     used: Ints,
 ) -> bool:
-    """Go on at ``progress`` (byte, line, token); false where the vocabulary is full."""
-    i, line, token = progress[0], progress[1], progress[2]
+    """Go on at the text ``progress``; false where the vocabulary is full.
+
+    What comes often is done here: a call takes as long as all the rest for a token.
+    """
     n = data.shape[0]
-    while i < n:
-        if data[i] == 10:
-            line += 1
-            text_start[line] = token
-            i += 1
-            continue
-        width = space_at(data, i)
-        if width > 0:
-            i += width
-            continue
-        lo = i
-        key = np.uint64(0)
-        while i < n and (CLASS[data[i]] == 0 or space_at(data, i) == 0):
-            key = next_key(key, data[i])
-            i += 1
-        slot = slot_of(key, slots.shape[0])
-        word = np.int64(slots[slot])
-        if word < 0 or keys[slot] != key or i - lo > SHORT:
-            word = intern(key, data, lo, i, slots, keys, start, arena, used)
-        if word < 0:
-            progress[0], progress[1], progress[2] = lo, line, token
-            return False
-        ids[token] = word
-        token += 1
-    if n > 0 and data[n - 1] != 10:
-        text_start[line + 1] = token
+    size = slots.shape[0]
+    for k in range(progress[0], lo.shape[0]):
+        token = text_start[k]
+        i, end = lo[k], hi[k]
+        is_odd = False
+        while i < end:
+            first = i
+            key = np.uint64(0)
+            is_whole = False
+            if i + 8 <= n:
+                word = word_at(data, i)
+                length = min(first_of(_may_be_spaces(word)), end - i)
+                if length > 0:
+                    key = word << (np.uint64(8 - length) << BITS)
+                    i += length
+                    is_whole = i == end or CLASS[data[i]] == 1
+            if not is_whole:
+                while i < end and (CLASS[data[i]] == 0 or space_at(data, i) == 0):
+                    key = next_key(key, data[i])
+                    i += 1
+                # A text begins and ends with a token, and between two is one space.
+                if i == first:
+                    is_odd = True
+                    i += space_at(data, i)
+                    continue
+            is_long = i - first > SHORT
+            if is_long:
+                for at in range(first, i - SHORT, 8):
+                    key = spread_bits(key ^ word_at(data, at))
+                key |= LONG
+            slot = slot_of(key, size)
+            number = np.int64(slots[slot])
+            while number >= 0 and keys[slot] != key:
+                slot = (slot + 1) & (size - 1)
+                number = np.int64(slots[slot])
+            if number < 0 or (is_long and not _is_same(data, first, i, number, start, arena)):
+                number = intern_key(key, data, first, i, slots, keys, start, arena, used)
+                if number < 0:
+                    progress[0] = k
+                    return False
+            ids[token] = number
+            token += 1
+            if i < end:
+                if data[i] == SPACE:
+                    i += 1
+                    is_odd = is_odd or i == end
+                else:
+                    is_odd = True
+                    i += space_at(data, i)
+        text_start[k + 1] = token
+        odd[k] = is_odd
     return True

@@ -165,14 +165,16 @@ class EditedSource(Source):
         """Return the first bytes, as they are."""
         return self._source.head()
 
-    def blocks(self) -> Iterator[bytes]:
+    def blocks(self, size: int = 0) -> Iterator[bytes]:
         """Yield blocks of lines."""
-        return map(self._edit, self._source.blocks())
+        return map(self._edit, self._source.blocks(size))
 
 
 def first_fields(head: bytes) -> list[list[bytes]]:
     """Return the tokens of each field of the first line, if its first field is a number."""
     line = head.lstrip().split(b"\n", 1)[0]
+    if not line[:1].isdigit():  # other lines may be very long
+        return []
     fields: list[list[bytes]] = [[]]
     for token in line.split():
         if token == BARS.encode():
