@@ -118,7 +118,7 @@ def _share(kind: _Kind, texts: Sequence[Sequence[str]]) -> float:
     return sum(kind.is_one(word) for text in texts for word in text) / count
 
 
-def suspicions(candidates: CandidateSet) -> Iterator[str]:
+def suspicions(candidates: CandidateSet, ignores_case: bool = False) -> Iterator[str]:
     """Say what of texts and references does not look as if they belonged together."""
     if candidates.references is None or not candidates.has_texts:
         return
@@ -130,6 +130,8 @@ def suspicions(candidates: CandidateSet) -> Iterator[str]:
     problems = [*_of_kinds(texts, first), *_of_kinds(first, texts, "references", "texts")]
     yield from problems
     if not problems and len(looked_at) >= ENOUGH:
+        if ignores_case:
+            texts, first = ([[w.lower() for w in text] for text in side] for side in (texts, first))
         yield from _of_others(texts, first)
 
 
