@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from tests.helpers.cli.commands import Run
@@ -56,6 +57,106 @@ def test_the_worst_of_a_cost_is_the_highest(cli: Run, table: Path, make: Make) -
     for metric, wanted in [("column:reward", (-0.5 + 0.25) / 2), ("cost:reward", 0.375)]:
         found = cli(*given, "--metric", metric, "--missing", "worst", "--json").json()
         assert found["score"] == pytest.approx(wanted)
+
+
+def test_the_worst_of_a_cost_is_the_highest_in_a_combination_too(
+    cli: Run, table: Path, make: Make
+) -> None:
+    weights = make("w.json", '{"length": -1}')
+    given = ("evaluate", "--candidates", table, *COLUMNS, "--weights", weights, "--quiet")
+    given += ("--missing", "worst", "--json")
+    # "one" and "three" win, with rewards of 0.5 or -0.5, the worst, and 0.25; lengths are 1.
+    for metric, wanted in [
+        ("sum(cost:reward,column:length)", 1 - 0.375 + 1),
+        ("sum(column:reward,column:length)", -0.125 + 1),
+        ("sum(-1*cost:reward,column:length)", -(1 - -0.125) + 1),
+    ]:
+        assert cli(*given, "--metric", metric).json()["score"] == pytest.approx(wanted), metric
+
+
+def test_patterns_of_features_leave_the_column_of_a_metric(
+    cli: Run, refused: Callable[..., str], table: Path, tmp_path: Path
+) -> None:
+    rows = [
+        dict(zip(TABLE.split(maxsplit=1)[0].split(","), line.split(","), strict=True))
+        for line in TABLE.splitlines()[1:]
+    ]
+    lines = [
+        {k: v if k in {"question", "answer"} else float(v or 0) for k, v in row.items()}
+        for row in rows
+    ]
+    objects = tmp_path / "answers.jsonl"
+    objects.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    parquet = tmp_path / "answers.parquet"
+    pd.DataFrame(lines).to_parquet(parquet)
+    groups = tmp_path / "groups.jsonl"
+    groups.write_text(
+        "".join(
+            json.dumps(
+                {
+                    "id": line["question"],
+                    "candidates": [
+                        {
+                            "text": line["answer"],
+                            "features": {k: v for k, v in line.items() if not isinstance(v, str)},
+                        }
+                    ],
+                }
+            )
+            + "\n"
+            for line in lines
+        )
+    )
+    for path in (table, objects, parquet, groups):
+        named = ("--id-column", "question", "--text-column", "answer") * (path != groups)
+        given = ("tune", "--candidates", path, *named, "--missing", "zero", "--tuner", "mert")
+        given += ("--features", "rew*,len*", "--metric", "column:correct", "--json")
+        assert set(cli(*given).json()["weights"]) == {"reward", "length"}, path
+        given = (
+            "convert",
+            "--candidates",
+            path,
+            *named,
+            "--missing",
+            "zero",
+            "--column",
+            "correct",
+        )
+        converted = cli(*given, "--features", "reward", "--to", "jsonl").lines()
+        found = [c for line in converted for c in json.loads(line)["candidates"]]
+        assert {(*c["features"], *c["metrics"]) for c in found} == {("reward", "correct")}, path
+
+
+def test_texts_are_compared_only_where_a_metric_does(cli: Run, make: Make) -> None:
+    upper = "".join(f"{g} ||| A{g} B{g} C D ||| lm= {k} ||| 0\n" for g in range(30) for k in (1, 2))
+    lists = make("lists", upper)
+    references = make("refs", "".join(f"a{g} b{g} c d\n" for g in range(30)))
+    weights, scores = make("w", "lm= 1\n"), make("s", "1\n" * 60)
+    given = ("evaluate", "--candidates", lists, "--references", references, "--weights", weights)
+    told = "hardly a word in common but for upper and lower case"
+    for metric in ("wer", "bleu", "ter:case-sensitive=true", "sum(bleu,wer:lowercase)"):
+        assert told in cli(*given, "--metric", metric).err, metric
+    for metric in ("wer:lowercase", "bleu:lowercase=true", "ter", "sum(ter,column:s)", "column:s"):
+        found = cli(*given, "--scores", f"s={scores}", "--metric", metric)
+        assert found.code == 0, found.err
+        assert told not in found.err, metric
+
+
+def test_scores_of_metricx_are_costs_in_combinations_too(cli: Run, make: Make) -> None:
+    lists = make("lists", "0 ||| a ||| lm= 1 ||| 0\n0 ||| b ||| lm= 2 ||| 0\n")
+    scores = make("mx.jsonl", '{"hypothesis": "a", "prediction": 1.5}\n{"prediction": 0.5}\n')
+    given = ("evaluate", "--candidates", lists, "--weights", make("w", "lm= 1\n"))
+    given += ("--scores", f"mx={scores}", "--scores", f"x={make('x', '1' + chr(10) + '2')}")
+    for metric, is_wrong in [
+        ("column:mx", True),
+        ("cost:mx", False),
+        ("sum(cost:mx,column:x)", False),
+        ("sum(column:mx,column:x)", True),
+        ("sum(-1*column:mx,column:x)", False),
+    ]:
+        found = cli(*given, "--metric", metric)
+        assert found.code == 0, found.err
+        assert ("--metric cost:mx" in found.err) == is_wrong, metric
 
 
 def test_a_result_says_how_its_files_were_read(cli: Run, table: Path, tmp_path: Path) -> None:

@@ -53,6 +53,18 @@ def test_transcripts_may_be_several(cli: Run, make: Make, archives: Path) -> Non
     ]
 
 
+def test_lines_begin_with_ids_that_are_numbers(cli: Run, make: Make) -> None:
+    lists = make(
+        "lists", "".join(f"{g} ||| w{g} ||| lm= {k} ||| 0\n" for g in range(4) for k in (1, 2))
+    )
+    keyed = make("keyed", "3 w3\n0 w0\n2 w2\n1 w1\n")
+    plain = make("plain", "0 w0\n7 w1\n2 w2\n3 w3\n")  # one line does not begin with its id
+    weights = make("w", "lm= 1\n")
+    given = ("evaluate", "-c", lists, "--weights", weights, "--metric", "wer", "--json")
+    assert cli(*given, "--references", keyed).json()["score"] == 0
+    assert cli(*given, "--references", plain).json()["score"] == 50
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

@@ -17,6 +17,7 @@ import tunesmith as ts
 from tests.helpers.tiers import examples
 from tunesmith.errors import FormatError, TunesmithError, UsageError
 from tunesmith.io.missing import Missing
+from tunesmith.io.reading import Use
 from tunesmith.io.tables import csv as csv_table
 from tunesmith.io.tables import json_rows
 from tunesmith.metrics.base import METRICS
@@ -163,7 +164,7 @@ def test_ways_that_are_none():
 
 
 def test_a_cost_is_worst_where_it_is_highest(tmp_path):
-    reading = ts.Reading(missing=["zero", "reward=worst"]).with_costs(frozenset({"reward"}))
+    reading = ts.Reading(missing=["zero", "reward=worst"], use=Use(costs=frozenset({"reward"})))
     found = ts.read(as_parquet(tmp_path / "t"), reading=reading)
     assert found.columns["reward"].max() == found.columns["reward"][2] == 1.0
 

@@ -159,6 +159,7 @@ def run(
             scores,
             keep_rows=rows or as_json,
             derived=derived,
+            compares=False,
         )
         session.note(f"{candidate_set!r}")
         usual = format_name or candidate_set.files[0].format

@@ -21,6 +21,7 @@ from tunesmith.data.features import FeatureCounts, Gap
 from tunesmith.data.memory import spill
 from tunesmith.data.merge import piece_of
 from tunesmith.errors import FormatError, TunesmithError
+from tunesmith.io.keyed import are_keyed, by_id
 from tunesmith.io.missing import settle
 from tunesmith.io.reading import Reading
 from tunesmith.io.rows import Place, Rows, shown_place
@@ -389,8 +390,9 @@ class Collector:
                     problem = f"group '{i}' has no references and others have"
                     raise TunesmithError(f"{self._place_of(i)}: {problem}; give them to all")
             return self._references
-        if any(isinstance(i, str) for i in self._groups):
-            named = [self._by_id(name, texts) for name, texts in references]
+        words = self.vocabulary.words()
+        if all(are_keyed(texts, words, self._groups) for _, texts in references):
+            named = [by_id(name, texts, words, self._groups) for name, texts in references]
             return {i: [texts[i] for texts in named] for i in self._groups}
         for i in self._groups:
             for name, texts in references:
@@ -402,22 +404,3 @@ class Collector:
         return {
             i: [texts[i] for _, texts in references] for i in self._groups if isinstance(i, int)
         }
-
-    def _by_id(self, name: str, texts: Texts) -> dict[GroupId, Ids]:
-        """Return the references of a file whose lines begin with an id, as Kaldi's ``text``."""
-        words = self.vocabulary.words()
-        by_id: dict[str, Ids] = {}
-        for line in range(len(texts)):
-            tokens = texts[line]
-            if not len(tokens):
-                continue
-            if words[tokens[0]] in by_id and words[tokens[0]] in self._groups:
-                problem = f"the id '{words[tokens[0]]}' begins a line before too"
-                raise FormatError(name, line + 1, problem, "give one line per id")
-            by_id[words[tokens[0]]] = tokens[1:]
-        lacking = next((i for i in self._groups if str(i) not in by_id), None)
-        if lacking is not None:
-            problem = f"no line begins with the id '{lacking}'"
-            remedy = "where ids are texts, write the id and the reference on each line"
-            raise FormatError(name, None, problem, remedy)
-        return {i: by_id[str(i)] for i in self._groups}

@@ -69,7 +69,7 @@ def read(
     -------
     CandidateSet
     """
-    collector = Collector(reading, keep_rows)
+    collector = Collector((reading or Reading()).with_columns(columns), keep_rows)
     first = collect(collector, paths_in(candidates), format)
     if scores:
         sources = {name: Source(path) for name, path in scores.items()}
@@ -115,7 +115,8 @@ def complete(
     ways_chosen = [way for name, way in ways.items() if getattr(collector.reading, name)]
     if ways_chosen:
         result = in_words(result, ways_chosen)
-    for text in suspicions(result):
+    use = collector.reading.use
+    for text in suspicions(result, use.ignores_case) if use.compares else ():
         warnings.warn(f"{first}: {text}", stacklevel=2)
     return result, {name: len(texts) for name, texts in reference_lines}
 

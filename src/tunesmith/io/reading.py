@@ -15,6 +15,28 @@ FLAGS = ("join_bpe", "detokenise_pieces", "drop_factors")
 
 
 @dataclass(frozen=True)
+class Use:
+    """What candidates are read for, where reading depends on it.
+
+    Attributes
+    ----------
+    columns
+        External scores that are read whatever patterns say of features.
+    costs
+        Those of which less is better.
+    compares
+        Whether texts are compared with references.
+    ignores_case
+        Whether upper and lower case are alike then.
+    """
+
+    columns: frozenset[str] = frozenset()
+    costs: frozenset[str] = frozenset()
+    compares: bool = True
+    ignores_case: bool = False
+
+
+@dataclass(frozen=True)
 class Reading:
     """How candidates are read, where the usual way does not fit.
 
@@ -33,6 +55,8 @@ class Reading:
     join_bpe, detokenise_pieces, drop_factors
         Make words of texts: of pieces that end in ``@@``, of SentencePiece's pieces, of words with
         factors (``word|POS``) or marks of a segmentation (``|0-1|``).
+    use
+        What the candidates are for; the metrics of a command say so.
     """
 
     missing: str | float | Sequence[str] | Mapping[str, str | float] | Missing = field(
@@ -45,6 +69,7 @@ class Reading:
     join_bpe: bool = False
     detokenise_pieces: bool = False
     drop_factors: bool = False
+    use: Use = field(default=Use(), repr=False)
 
     def __post_init__(self) -> None:
         missing = self.missing
@@ -53,7 +78,8 @@ class Reading:
         elif not isinstance(missing, Missing):
             several = [str(missing)] if isinstance(missing, str | int | float) else missing
             missing = Missing.parse(several)
-        vars(self)["missing"] = missing
+        costs = missing.costs | self.use.costs
+        vars(self)["missing"] = replace(missing, costs=costs)
         for name in ("index_column", "features"):
             value = getattr(self, name)
             vars(self)[name] = (value,) if isinstance(value, str) else tuple(value)
@@ -67,8 +93,9 @@ class Reading:
         return self.missing
 
     def is_feature(self, name: str) -> bool:
-        """Tell whether a column of numbers without another meaning is a feature."""
-        return not self.features or any(fnmatchcase(name, pattern) for pattern in self.features)
+        """Tell whether a column of numbers without another meaning is read."""
+        is_named = any(fnmatchcase(name, pattern) for pattern in self.features)
+        return not self.features or is_named or name in self.use.columns
 
     def check_names(self, names: Sequence[str], where: str) -> None:
         """Raise an error if a column that an option names is not there."""
@@ -86,9 +113,13 @@ class Reading:
                 problem = f"no column is called '{pattern}'"
                 raise FormatError(where, None, problem, "name features that are there")
 
-    def with_costs(self, costs: frozenset[str]) -> Reading:
-        """Return the same, with the external scores of which less is better."""
-        return replace(self, missing=replace(self.gaps, costs=costs))
+    def used_for(self, use: Use) -> Reading:
+        """Return the same for candidates of which it is known what they are for."""
+        return replace(self, use=use)
+
+    def with_columns(self, names: Sequence[str]) -> Reading:
+        """Return the same with some columns that are read whatever patterns say of features."""
+        return replace(self, use=replace(self.use, columns=self.use.columns.union(names)))
 
     def record(self) -> dict[str, Any]:
         """Return what differs from the usual as plain values."""

@@ -45,6 +45,16 @@ class Metric(Options, ABC):
         return ()
 
     @property
+    def costs(self) -> frozenset[str]:
+        """Those of which less is better."""
+        return frozenset() if self.higher_is_better else frozenset(self.columns)
+
+    @property
+    def ignores_case(self) -> bool:
+        """Whether upper and lower case are alike, as options of that name say."""
+        return bool(getattr(self, "lowercase", not getattr(self, "case_sensitive", True)))
+
+    @property
     @abstractmethod
     def stat_names(self) -> tuple[str, ...]:
         """The names of the K statistics."""

@@ -88,6 +88,19 @@ class Combination(Metric):
         return tuple(dict.fromkeys(name for part in self.parts for name in part.columns))
 
     @property
+    def costs(self) -> frozenset[str]:
+        """The columns of which less is better; a negative weight turns that round."""
+        names: set[str] = set()
+        for part, weight in zip(self.parts, self.weights, strict=True):
+            names |= part.costs if weight >= 0 else {*part.columns} - part.costs
+        return frozenset(names)
+
+    @property
+    def ignores_case(self) -> bool:
+        """Whether all parts do that compare texts."""
+        return all(part.ignores_case for part in self.parts if part.needs_references)
+
+    @property
     def stat_names(self) -> tuple[str, ...]:
         """The names of all parts, each with its part's number."""
         return tuple(

@@ -7,7 +7,22 @@ from collections.abc import Collection, Sequence
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.columns import with_columns
 from tunesmith.errors import UsageError
+from tunesmith.io.reading import Use
 from tunesmith.metrics.base import Metric
+
+
+def use_of(metrics: Sequence[Metric], columns: Sequence[str] = ()) -> Use:
+    """Return what candidates are for that are read for metrics; none may come later.
+
+    ``columns`` are further columns to read.
+    """
+    comparing = [metric for metric in metrics if metric.needs_references]
+    return Use(
+        columns=frozenset(columns).union(*(metric.columns for metric in metrics)),
+        costs=frozenset().union(*(metric.costs for metric in metrics)),
+        compares=bool(comparing) or not metrics,
+        ignores_case=bool(comparing) and all(metric.ignores_case for metric in comparing),
+    )
 
 
 def with_columns_of(

@@ -8,6 +8,7 @@ import os
 import sys
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -90,20 +91,23 @@ def read_candidates(
     keep_rows: bool = False,
     derived: Sequence[Derived] = (),
     weighted: Collection[str] = (),
+    needed: Sequence[str] = (),
+    compares: bool = True,
 ) -> CandidateSet:
     """Read a set with everything that the options say of it.
 
     What a metric takes as its column is no feature, unless it is in ``weighted``, which has the
-    names of given weights.
+    names of given weights. ``needed`` are further columns to read. Where texts are not compared
+    with references, nothing is said of how these look.
     """
     from tunesmith.io.read import read
-    from tunesmith.metrics.taken_columns import with_columns_of
+    from tunesmith.metrics.taken_columns import use_of, with_columns_of
 
     files = dict(_named_file(text) for text in scores)
     if len(files) < len(scores):
         raise UsageError("two --scores have the same name; rename one")
-    costs = frozenset(n for m in metrics if not m.higher_is_better for n in m.columns)
-    how = reading().with_costs(costs)
+    use = use_of(metrics, needed)
+    how = reading().used_for(replace(use, compares=use.compares and compares))
     candidate_set = read(candidates, references, format_name, files, columns, keep_rows, how)
     candidate_set = with_columns_of(candidate_set, metrics, weighted)
     _check_directions(metrics, files)
@@ -119,7 +123,7 @@ def _check_directions(metrics: Sequence[Metric], files: Mapping[str, str]) -> No
     from tunesmith.io.score_files import are_errors
 
     for metric in metrics:
-        for name in metric.columns if metric.higher_is_better else ():
+        for name in {*metric.columns} - metric.costs:
             if files.get(name, "-") != "-" and are_errors(files[name]):
                 warnings.warn(
                     f"{files[name]}: these look like scores of MetricX, of which less is better; "

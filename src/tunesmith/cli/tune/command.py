@@ -263,6 +263,7 @@ def run(
                 paths.scores,
                 metrics,
                 derived=derived,
+                needed=[] if fold_column is None else [fold_column],
             )
             session.note(f"{lists!r}")
             return TuningSet(lists, measure)

@@ -71,8 +71,8 @@ def read_sharded(
     others: Sequence[Metric],
 ) -> ShardedLists:
     """Have the workers of the engine read the files, each its own."""
+    from tunesmith.metrics.taken_columns import use_of
     from tunesmith.tasks.shards import ShardedLists
 
-    costs = frozenset(n for m in (metric, *others) if not m.higher_is_better for n in m.columns)
-    how = reading().with_costs(costs)
+    how = reading().used_for(use_of((metric, *others)))
     return ShardedLists.read(candidates, references, metric, format_name, how, others)

@@ -31,7 +31,7 @@ from tunesmith.io.forests.base import (
     warn_of_numbers,
 )
 from tunesmith.io.forests.folders import files_in
-from tunesmith.io.forests.lattices.base import UtteranceFormat
+from tunesmith.io.keyed import are_keyed, by_id
 from tunesmith.io.lists.base import FORMATS
 from tunesmith.io.read import check_content, paths_in, read_lines, unrecognised
 from tunesmith.io.rows import Place, shown_place
@@ -62,7 +62,8 @@ def read_forests(
     forests
         Files, or folders with one file per forest.
     references
-        Files with one reference per line; a forest's id is its line number, from 0.
+        Files with one reference per line; a forest's id is its line number, from 0, or each
+        line begins with an id, as in Kaldi's ``text``.
     format
         A name from ``tunesmith list forest-formats``, with options if it has some; None recognises
         it from the content.
@@ -81,8 +82,8 @@ def read_forests(
     texts = []
     for path in paths_in(references):
         source = Source(path)
-        texts.append((source.name, _lines_as_ids(source, words)))
-        _check_lines(forest_set, len(texts[-1][1]), source.name, "reference")
+        lines_of_file = _lines_as_ids(source, words)
+        texts.append(_references(forest_set, lines_of_file, list(words), source.name))
         files.append(source.digest("text"))
     for file in forest_set.files if texts and forest_set.vocabulary else ():
         if table := FOREST_FORMATS.get(file.format).word_table:
@@ -98,12 +99,7 @@ def read_forests(
         files.append(source.digest("text"))
     packed = forest_set.references
     if texts:
-        rows = [
-            [lines_of_file[i] for _, lines_of_file in texts]
-            for i in forest_set.ids
-            if isinstance(i, int)
-        ]
-        packed = _packed(rows)
+        packed = _packed([list(row) for row in zip(*texts, strict=True)])
     return _with_texts(forest_set, tuple(words), packed, inputs or forest_set.sources, tuple(files))
 
 
@@ -293,6 +289,19 @@ def _packed(rows: Sequence[Sequence[Ids]]) -> References:
     return References(offsets([len(row) for row in rows]), texts)
 
 
+def _references(
+    forest_set: ForestSet | StoredForests, texts: Texts, words: Sequence[str], name: str
+) -> list[Ids]:
+    """Return the reference of each forest: its line, or the one that begins with its id."""
+    ids = forest_set.ids
+    if not are_keyed(texts, words, ids):
+        _check_lines(forest_set, len(texts), name, "reference")
+        return [texts[i] for i in ids if isinstance(i, int)]
+    keyed = by_id(name, texts, words, ids)
+    _warn_of_unused(len(texts), len(ids), name)
+    return [keyed[i] for i in ids]
+
+
 def _check_lines(forest_set: ForestSet | StoredForests, lines: int, name: str, kind: str) -> None:
     """Raise an error if a forest has no line; warn if a line has no forest."""
     ids = forest_set.ids
@@ -303,16 +312,17 @@ def _check_lines(forest_set: ForestSet | StoredForests, lines: int, name: str, k
         if not 0 <= i < lines:
             problem = f"no {kind} for id {i}, the file has {lines} lines"
             raise FormatError(name, None, problem, f"give one {kind} line per forest")
-    if lines > len(ids):
-        more = f"{lines - len(ids)} of {lines} lines have no forest and do not count"
-        warnings.warn(f"{name}: {more}", stacklevel=3)
+    _warn_of_unused(lines, len(ids), name)
+
+
+def _warn_of_unused(lines: int, forests: int, name: str) -> None:
+    if lines > forests:
+        more = f"{lines - forests} of {lines} lines have no forest and do not count"
+        warnings.warn(f"{name}: {more}", stacklevel=4)
 
 
 def _remedy(files: Sequence[FileDigest], kind: str) -> str:
     """Say what can be done in place of lines for forests whose ids are texts."""
-    for file in files:
-        if kind == "reference" and issubclass(FOREST_FORMATS.get(file.format), UtteranceFormat):
-            return f"give transcripts with their ids: --format {file.format}:references=FILE"
     if any(f"{kind}s" in FOREST_FORMATS.get(file.format).holds for file in files):
         return f"put each {kind} into the file of the forests"
     return "give the forests numbers as ids, from 0 on"

@@ -118,7 +118,7 @@ def _share(kind: _Kind, texts: Sequence[Sequence[str]]) -> float:
     return sum(kind.is_one(word) for text in texts for word in text) / count
 
 
-def suspicions(candidates: CandidateSet) -> Iterator[str]:
+def suspicions(candidates: CandidateSet, ignores_case: bool = False) -> Iterator[str]:
     """Say what of texts and references does not look as if they belonged together."""
     if candidates.references is None or not candidates.has_texts:
         return
@@ -127,10 +127,22 @@ def suspicions(candidates: CandidateSet) -> Iterator[str]:
     texts = [candidates.text(int(candidates.start[g])).split() for g in looked_at]
     references = [candidates.reference_texts(g) for g in looked_at]
     first = [of[0].split() if of else [] for of in references]
+    if _are_numbers(texts) and not _are_numbers(first) and any(first):
+        is_kaldi = any(file.format == "kaldi" for file in candidates.files)
+        remedy = "name their table: --format kaldi:words=FILE" if is_kaldi else "write words"
+        yield f"texts consist of numbers, and references of words; {remedy}"
+        return
     problems = [*_of_kinds(texts, first), *_of_kinds(first, texts, "references", "texts")]
     yield from problems
     if not problems and len(looked_at) >= ENOUGH:
+        if ignores_case:
+            texts, first = ([[w.lower() for w in text] for text in side] for side in (texts, first))
         yield from _of_others(texts, first)
+
+
+def _are_numbers(texts: Sequence[Sequence[str]]) -> bool:
+    """Tell whether all words are whole numbers, and there are some."""
+    return any(texts) and all(word.isdigit() for text in texts for word in text)
 
 
 def _of_kinds(

@@ -7,6 +7,8 @@ the utterance, - and a number from 1.
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -57,6 +59,38 @@ def test_sums_of_other_files_and_what_holds_no_scores_are_left_out(tmp_path):
     assert set(read(path).features.names) == {"acwt", "lmwt.nolm", "lmwt.lmonly", "lmwt.rnn"}
     (tmp_path / "lmwt.lmonly").unlink()
     assert set(read(path).features.names) == {"acwt", "lmwt.nolm", "lmwt.withlm", "lmwt.rnn"}
+
+
+def test_a_folder_of_jobs_has_the_candidates_of_all(tmp_path):
+    for job in (10, 9):
+        folder = tmp_path / f"archives.{job}"
+        folder.mkdir()
+        put(folder, **{name: text.replace("utt", f"utt{job}") for name, text in KALDI.items()})
+    names = ["s1-utt9-a", "s1-utt9-b", "s1-utt10-a", "s1-utt10-b"]
+    assert list(as_records(read(tmp_path))) == names
+
+
+def test_words_that_are_numbers_are_told(tmp_path):
+    words = "".join(f"u{u}-{k} {u + 1} {k + 1}\n" for u in range(3) for k in (1, 2))
+    table = "".join(f"w{number} {number}\n" for number in range(1, 6))
+    (tmp_path / "words.txt").write_text("<eps> 0\n" + table)
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "words").write_text(words)
+    scores = "".join(f"{line.split()[0]} 1.5\n" for line in words.splitlines())
+    (tmp_path / "jobs" / "acwt").write_text(scores)
+    references = tmp_path / "text"
+    references.write_text("u0 w1 w2\nu1 w2 w3\nu2 w3 w2\n")
+    with pytest.warns(UserWarning, match="consist of numbers.* --format kaldi:words=FILE"):
+        read(tmp_path / "jobs", references)
+    given = f"kaldi:words={tmp_path / 'words.txt'}"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        named = read(tmp_path / "jobs", references, format=given)
+    assert named.text(0) == "w1 w2"
+    references.write_text("u0 1 2\nu1 2 3\nu2 3 2\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read(tmp_path / "jobs", references)
 
 
 def test_score_files_and_transcripts_may_be_named(tmp_path):

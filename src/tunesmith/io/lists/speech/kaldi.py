@@ -72,9 +72,17 @@ class KaldiFormat(CandidateFormat):
 
     @staticmethod
     def files_in(folder: str) -> list[str]:
-        """Return the file of words in a folder of archives."""
-        words = Path(folder) / "words_text"
-        return [os.fspath(words)] if words.is_file() else []
+        """Return the file of words in a folder of archives, or those of the jobs below it.
+
+        Words that are numbers, in ``words``, are those of what ``nbest-to-linear`` writes.
+        """
+        below = sorted(Path(folder).glob("archives.*"), key=_job)
+        for name, beside in (("words_text", ""), ("words", "acwt")):
+            for places in ([Path(folder)], below):
+                folders = [p for p in places if (p / name).is_file() and (p / beside).exists()]
+                if folders:
+                    return [os.fspath(place / name) for place in folders]
+        return []
 
     def read(self, source: Source, collector: Collector) -> None:
         """Add all candidates to the collector."""
@@ -146,6 +154,12 @@ class KaldiFormat(CandidateFormat):
         with writing(path) as file:
             for key, i in zip(keys, order, strict=True):
                 file.write(f"{key} {candidates.text(i)}\n".encode())
+
+
+def _job(folder: Path) -> tuple[int, str]:
+    """Return the number of a job's folder, and its name."""
+    number = folder.name.rpartition(".")[2]
+    return int(number) if number.isascii() and number.isdigit() else 0, folder.name
 
 
 #: Files of ``steps/rnnlmrescore.sh`` that are sums of others: their name, and the others.

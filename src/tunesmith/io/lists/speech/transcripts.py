@@ -16,7 +16,8 @@ def read_transcripts(source: Source) -> dict[str, tuple[str, int]]:
     for line, text in source.lines():
         name, *rest = text.split(None, 1)
         if name in transcripts:
-            raise FormatError(source.name, line, f"'{name}' is there twice", "drop one")
+            remedy = "begin each line with an utterance's id, and drop what is there twice"
+            raise FormatError(source.name, line, f"'{name}' is there twice", remedy)
         transcripts[name] = "".join(rest), line
     return transcripts
 

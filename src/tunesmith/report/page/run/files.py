@@ -20,6 +20,7 @@ from tunesmith.io.forests.read import read_forests
 from tunesmith.io.read import read
 from tunesmith.io.reading import Reading
 from tunesmith.metrics.base import Metric
+from tunesmith.metrics.taken_columns import use_of
 from tunesmith.report.page.run.record import RunSet, Which
 from tunesmith.tasks.base import Task
 from tunesmith.tasks.forests import ForestTuning
@@ -179,8 +180,7 @@ class FileReader:
             return ForestTuning(forests, self.metric)
         scores = dict(text.split("=", 1) for text in files.scores)
         named = (self.result.get("inputs") or {}).get(which) or {}
-        costs = frozenset(n for m in self.metrics if not m.higher_is_better for n in m.columns)
-        reading = Reading.of_record(named.get("reading") or {}).with_costs(costs)
+        reading = Reading.of_record(named.get("reading") or {}).used_for(use_of(self.metrics))
         candidates = read(files.candidates, files.references, files.format, scores, reading=reading)
         present = {*candidates.columns, *candidates.features.names}
         columns = [name for metric in self.metrics for name in metric.columns if name in present]
