@@ -68,7 +68,7 @@ def read(
     -------
     CandidateSet
     """
-    collector = Collector(reading, keep_rows)
+    collector = Collector((reading or Reading()).including(columns), keep_rows)
     first = collect(collector, paths_in(candidates), format)
     if scores:
         sources = {name: Source(path) for name, path in scores.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -45,6 +45,8 @@ class Reading:
     join_bpe: bool = False
     detokenise_pieces: bool = False
     drop_factors: bool = False
+    #: Columns to tune for, which are read like features at first.
+    _columns: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
         missing = self.missing
@@ -68,7 +70,9 @@ class Reading:
 
     def is_feature(self, name: str) -> bool:
         """Tell whether a column of numbers without another meaning is a feature."""
-        return not self.features or any(fnmatchcase(name, pattern) for pattern in self.features)
+        if not self.features or name in self._columns:
+            return True
+        return any(fnmatchcase(name, pattern) for pattern in self.features)
 
     def check_names(self, names: Sequence[str], where: str) -> None:
         """Raise an error if a column that an option names is not there."""
@@ -89,6 +93,10 @@ class Reading:
     def with_costs(self, costs: frozenset[str]) -> Reading:
         """Return the same, with the external scores of which less is better."""
         return replace(self, missing=replace(self.gaps, costs=costs))
+
+    def including(self, columns: Iterable[str]) -> Reading:
+        """Return the same, with columns that are read whatever the patterns of features are."""
+        return replace(self, _columns=frozenset(columns) | self._columns)
 
     def record(self) -> dict[str, Any]:
         """Return what differs from the usual as plain values."""

@@ -103,7 +103,7 @@ def read_candidates(
     if len(files) < len(scores):
         raise UsageError("two --scores have the same name; rename one")
     costs = frozenset(n for m in metrics if not m.higher_is_better for n in m.columns)
-    how = reading().with_costs(costs)
+    how = reading().with_costs(costs).including(n for m in metrics for n in m.columns)
     candidate_set = read(candidates, references, format_name, files, columns, keep_rows, how)
     candidate_set = with_columns_of(candidate_set, metrics, weighted)
     _check_directions(metrics, files)

@@ -71,7 +71,7 @@ def from_frame(
             raise TunesmithError(f"frame: {problem}; give all columns one length")
     for name, column in table.items():
         _check_empty(name, column, "frame")
-    options = reading or Reading()
+    options = (reading or Reading()).including(columns)
     if (group, text) != ("id", "text"):
         options = replace(options, id_column=group, text_column=text)
     _check_has_columns(table, options, text)

@@ -181,6 +181,7 @@ class FileReader:
         named = (self.result.get("inputs") or {}).get(which) or {}
         costs = frozenset(n for m in self.metrics if not m.higher_is_better for n in m.columns)
         reading = Reading.of_record(named.get("reading") or {}).with_costs(costs)
+        reading = reading.including(name for metric in self.metrics for name in metric.columns)
         candidates = read(files.candidates, files.references, files.format, scores, reading=reading)
         present = {*candidates.columns, *candidates.features.names}
         columns = [name for metric in self.metrics for name in metric.columns if name in present]
