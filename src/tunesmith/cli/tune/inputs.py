@@ -113,7 +113,9 @@ def _now() -> datetime.datetime:
         try:
             return datetime.datetime.fromtimestamp(int(epoch), datetime.UTC)
         except (ValueError, OverflowError, OSError):
-            text = f"SOURCE_DATE_EPOCH is no number of seconds: {epoch!r}; the result has today's date"
+            text = (
+                f"SOURCE_DATE_EPOCH is no number of seconds: {epoch!r}; the result has today's date"
+            )
             warnings.warn(text, stacklevel=2)
     return datetime.datetime.now(datetime.UTC)
 
