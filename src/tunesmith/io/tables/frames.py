@@ -111,7 +111,7 @@ def from_arrays(
     texts
         The text of each candidate, if there are any.
     references
-        The references of each group, if there are any.
+        The references, by group, if there are any.
     columns
         External scores by name, to tune for with ``column:NAME``.
     """
