@@ -87,7 +87,9 @@ class MERT(Constrained, Regularised, Remembering):
         least=0,
     )
     begin: Literal["near", "anywhere"] = option(
-        "near", "where restarts begin: near the best weights so far, one in four anywhere; or all"
+        "near",
+        "where restarts begin: three in four near the best weights so far, the others anywhere "
+        "(near); or all of them anywhere",
     )
     walks: int | None = option(
         None,
