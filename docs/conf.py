@@ -31,6 +31,7 @@ templates_path = ["_templates"]
 
 html_theme = "furo"
 html_title = f"tunesmith {release}"
+html_favicon = "_static/favicon.svg"
 html_show_copyright = False
 html_copy_source = False
 html_static_path = ["_static"]
@@ -87,7 +88,19 @@ MEMBERS = {
 }
 #: What may be given for an option of several values: see ``tunesmith.registry``.
 ALIASES = {"Texts": "str | Sequence[str]", "Numbers": "float | Sequence[float]"}
-autosummary_context = {"members": MEMBERS, "see": {}}
+#: The example on the page of each object.
+EXAMPLES: dict[str, str] = {}
+for names, code in re.findall(
+    r"^# === ([^\n]*)\n(.*?)(?=^# ===|\Z)",
+    (Path(__file__).parent / "examples" / "reference.py").read_text(encoding="utf-8"),
+    flags=re.DOTALL | re.MULTILINE,
+):
+    for name in names.split(", "):
+        shown = code.strip().replace("ts.NAME", f"ts.{name}").replace("\n", "\n   ")
+        EXAMPLES[f"tunesmith.{name}"] = (
+            f".. rubric:: Example\n\n.. code-block:: python\n\n   {shown}"
+        )
+autosummary_context = {"members": MEMBERS, "examples": EXAMPLES}
 
 
 def options_as_parameters(
@@ -105,9 +118,34 @@ def options_as_parameters(
     if not options or "Parameters" in lines:
         return
     lines += ["", "Parameters", "----------"]
+    kinds = {parameter.name: parameter.annotation for parameter in parameters_of(obj)}
     for option in sorted(options, key=lambda field: bool(field.kw_only)):  # own ones come first
-        lines += [option.name, f"    {option.metadata['help']}; {option.default!r} by default."]
+        kind = re.sub(r"Literal\[(.*)\]", lambda m: m[1].replace(", ", " | "), kinds[option.name])
+        lines += [f"{option.name} : {with_aliases(kind)}", f"    {described(option)}"]
     lines += [""]
+
+
+def parameters_of(obj: Any) -> list[inspect.Parameter]:
+    """Return the parameters of a class."""
+    return list(inspect.signature(obj).parameters.values())
+
+
+def with_aliases(text: str) -> str:
+    """Say what may be given where a type has a name of our own."""
+    for alias, meaning in ALIASES.items():
+        text = re.sub(rf"\b{alias}\b", meaning, text)
+    return text
+
+
+def described(option: dataclasses.Field[Any]) -> str:
+    """Return the help of an option as a sentence, with its default if that is a value."""
+    text = str(option.metadata["help"])
+    text, has_own, default = text.partition(" [default: ")
+    if has_own:
+        default = default.removesuffix("]")
+    elif option.default is not dataclasses.MISSING and option.default not in (None, "", ()):
+        default = f"``{option.default!r}``"
+    return f"{text[:1].upper()}{text[1:]}." + (f" Default: {default}." if default else "")
 
 
 def expand_names(lines: list[str]) -> None:
@@ -138,9 +176,7 @@ def typed_signature(
     whole = inspect.signature(obj)
     shown = whole.replace(parameters=[p for p in whole.parameters.values() if p.name not in state])
     text = stringify_signature(shown, show_return_annotation=False, unqualified_typehints=True)
-    for alias, meaning in ALIASES.items():
-        text = re.sub(rf"\b{alias}\b", meaning, text)
-    return text, returned
+    return with_aliases(text), returned
 
 
 #: What screen readers and keyboards need and themes leave out: levels of headings, names of
@@ -149,11 +185,20 @@ REPAIRS = {
     'role="heading">': 'role="heading" aria-level="2">',
     '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="Pages">',
     '<aside class="toc-drawer': '<aside aria-label="On this page" class="toc-drawer',
-    # Sphinx breaks long signatures into lists without terms.
-    '<dl>\n<dd><em class="sig-param">': '<dl role="none">\n<dd><em class="sig-param">',
-    '<dd><em class="sig-param">': '<dd role="none"><em class="sig-param">',
     "<pre>": '<pre tabindex="0">',
 }
+
+
+#: A signature of several lines, which Sphinx makes a list without terms.
+SIGNATURE = re.compile(r'<dl>\n((?:<dd><em class="sig-param">.*?</dd>\n)+)</dl>\n', re.DOTALL)
+#: A word of code that no line holds on its own.
+LONG = re.compile(r'<span class="pre">([^<\s]{60,})</span>')
+
+
+def signature_lines(match: re.Match[str]) -> str:
+    """Return the parameters of a signature, each on a line, without list elements."""
+    lines = match[1].replace("<dd>", "<span>").replace("</dd>", "</span>")
+    return f'<span class="sig-lines">{lines}</span>'
 
 
 def accessible(app: Any, error: Exception | None) -> None:
@@ -164,6 +209,8 @@ def accessible(app: Any, error: Exception | None) -> None:
         before = text = page.read_text(encoding="utf-8")
         for old, new in REPAIRS.items():
             text = text.replace(old, new)
+        text = SIGNATURE.sub(signature_lines, text)
+        text = LONG.sub(r'<span class="pre long">\1</span>', text)
         if text != before:
             page.write_text(text, encoding="utf-8")
 

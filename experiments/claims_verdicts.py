@@ -85,7 +85,7 @@ class Claim:
         """Return the line of the table."""
         found = self.find(numbers)
         verdicts = [f"**{one.verdict}**" for one in found] or [f"**{UNDECIDED}**"]
-        data = "; ".join(map(str, found)) or "not run"
+        data = "<br>".join(map(str, found)) or "not run"
         verdict = verdicts[0] if len(set(verdicts)) == 1 else "; ".join(verdicts)
         cells = [
             f"{self.paper}, {self.where}: “{self.quote}”",

@@ -94,19 +94,18 @@ def _fixes(rows: Sequence[Row], ways: Sequence[loops.Way]) -> str:
 
 
 def sides(rows: Sequence[Row]) -> str:
-    """Show where outliers can be filtered: monsters rare, or everywhere."""
+    """Show pools in which monsters are everywhere."""
     return _by_pool(rows, _pools(rows, "riddled"))
 
 
 def others(rows: Sequence[Row]) -> str:
-    """Show pools made in the same way with other random numbers."""
-    return _by_pool(rows, _pools(rows, "rare, seed"))
+    """Show the first pool, and pools made in the same way with other random numbers."""
+    return _by_pool(rows, ["rare", *_pools(rows, "rare, seed")])
 
 
 def _pools(rows: Sequence[Row], begin: str) -> list[str]:
-    """Return the first pool, and those whose names begin in some way."""
-    others = sorted({row["pool"] for row in rows if row["pool"].startswith(begin)})
-    return ["rare", *others]
+    """Return the pools whose names begin in some way."""
+    return sorted({row["pool"] for row in rows if row["pool"].startswith(begin)})
 
 
 def _by_pool(rows: Sequence[Row], pools: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""A metric of one's own: how many outputs equal a reference."""
+"""A metric of your own: how many outputs equal a reference."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""A tuner of one's own: change the best weights at random, and keep what is better."""
+"""A tuner of your own: change the best weights at random, and keep what is better."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""A decoder of one's own: words without capital letters get them back."""
+"""A decoder of your own: words without capital letters get them back."""
 
 import itertools
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ class Recaser(Decoder):
         collector = Collector()
         for number, sentence in enumerate(sentences):
             ways = itertools.product((0, 1), repeat=len(sentence.text.split()[:6]))
-            found = [variant(sentence.text, capitals) for capitals in ways]
-            found.sort(key=lambda one: -sum(weights.get(n, 0.0) * v for n, v in one[1].items()))
-            for text, features in found[: self.nbest_size]:
+            variants = [variant(sentence.text, capitals) for capitals in ways]
+            variants.sort(key=lambda v: -sum(weights.get(n, 0.0) * x for n, x in v[1].items()))
+            for text, features in variants[: self.nbest_size]:
                 collector.add(number, text, features)
         return with_ids(collector.finish(), [sentence.id for sentence in sentences])
 

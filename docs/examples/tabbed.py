@@ -1,4 +1,4 @@
-"""A format of one's own: ``id<tab>text<tab>name=value name=value ...``."""
+"""A format of your own: ``id<tab>text<tab>name=value name=value ...``."""
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class Tabbed(CandidateFormat):
             collector.add(group, text, features, place=(source.name, number))
 
     def lines(self, candidates, order, scores):
-        """Yield the candidates in an order of one's own; a format without it can be read only."""
+        """Yield the candidates in the given order; a format without it can only be read."""
         values, sizes = feature_values(candidates), np.diff(candidates.start)
         for i, group in zip(order, np.repeat(candidates.ids, sizes), strict=True):
             pairs = " ".join(f"{name}={float(row[i])!r}" for name, row in values.items() if row[i])

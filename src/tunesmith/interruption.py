@@ -49,14 +49,14 @@ _handlers: list[_SignalHandler] = []
 
 @contextlib.contextmanager
 def interruptible(again: Callable[[], None] | None = None) -> Iterator[None]:
-    """Let tuners return what they have found when they are interrupted, marked as such.
+    """Let tuners return the best result so far when they are interrupted, marked as such.
 
     At the first Ctrl-C within the block, :meth:`Tuner.fit` and :meth:`Loop.run` return the best
-    weights so far, evaluated as ever, in a result that is ``interrupted``. If no step is complete
-    yet, they raise ``KeyboardInterrupt``. So does everything at the second one.
+    weights so far, evaluated as usual, in a result that is ``interrupted``. If no step is complete
+    yet, they raise ``KeyboardInterrupt``. A second Ctrl-C always does.
 
-    It has an effect in the main thread, where Python handles signals, and unless Ctrl-C is ignored
-    or has another handler already.
+    It works only in the main thread, where Python handles signals, and has no effect if Ctrl-C is
+    ignored or already has another handler.
 
     Parameters
     ----------

@@ -9,7 +9,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import tunesmith as ts
 from tests.helpers.cli.commands import Run
+from tunesmith.io.reading import Reading
 
 Make = Callable[[str, str | bytes], Path]
 
@@ -38,6 +40,25 @@ def test_columns_by_names_of_ones_own(cli: Run, table: Path) -> None:
     rewards = [c["features"]["reward"] for c in found]
     assert rewards == pytest.approx([0.5, mean, 0.25, -0.5])
     assert {tuple(c["features"]) for c in found} == {("reward", "length")}
+
+
+def test_what_is_tuned_for_need_not_match_the_patterns_of_features(
+    cli: Run, table: Path, make: Make, tmp_path: Path
+) -> None:
+    given = ("tune", "--candidates", table, *COLUMNS, "--missing", "mean", "--features", "rew*")
+    given += ("--metric", "column:correct", "--out", tmp_path / "w.json")
+    found = cli(*given, "--json").json()
+    assert found["tuner"] == "auto"
+    assert list(found["weights"]) == ["reward"]
+    assert found["oracle_score"] == 1.0
+    frame = pd.read_csv(make("plain.csv", TABLE.replace("q1,one,1,,", "q1,one,1,0,")))
+    reading = Reading(features="rew*", id_column="question", text_column="answer")
+    candidates = ts.from_frame(frame, columns=["correct"], reading=reading)
+    assert candidates.features.names == ("reward",)
+    assert candidates.columns["correct"].tolist() == [1.0, 0.0, 0.0, 1.0]
+    # A report reads the files again, as the run did.
+    cli("report", tmp_path / "w.json", "--out", tmp_path / "view.json")
+    assert json.loads((tmp_path / "view.json").read_text())["missing"] == []
 
 
 def test_a_gap_is_an_error_unless_told(cli: Run, refused: Callable[..., str], table: Path) -> None:

@@ -6,6 +6,9 @@ import dataclasses
 import importlib
 import inspect
 import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -60,6 +63,40 @@ def test_every_public_name_is_in_the_reference_once() -> None:
     others = {name for name in set(NAMED) - set(PUBLIC) if ".integrations." not in name}
     assert others == set(), "these are not public"
     assert all(callable(value_of(name)) for name in NAMED)
+
+
+def examples() -> Iterator[tuple[str, str]]:
+    """Yield the names and the code of every example."""
+    text = (ROOT / "docs" / "examples" / "reference.py").read_text(encoding="utf-8")
+    for names, code in re.findall(
+        r"^# === ([^\n]*)\n(.*?)(?=^# ===|\Z)", text, flags=re.DOTALL | re.MULTILINE
+    ):
+        if "NAME" not in code:
+            yield names, code
+        else:
+            yield from ((name, code.replace("NAME", name)) for name in names.split(", "))
+
+
+def test_examples_are_of_public_names() -> None:
+    names = [name for names, _ in examples() for name in names.split(", ")]
+    assert len(names) == len(set(names)) > 50
+    assert set(names) <= set(tunesmith.__all__)
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("names", "code"), list(examples()), ids=lambda text: text.split(",")[0][:20]
+)
+def test_an_example_runs(
+    names: str, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert any(re.search(rf"\bts\.{name}\b|\.{name}\b", code) for name in names.split(", "))
+    folders = (ROOT / "src" / "tunesmith" / "bundled", ROOT / "docs" / "examples" / "decoder")
+    for path in (path for folder in folders for path in folder.iterdir() if path.is_file()):
+        shutil.copy(path, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, names, "exec"), {"__name__": "example"})
 
 
 @pytest.mark.parametrize("name", PUBLIC)

@@ -31,10 +31,10 @@ SETS = ("tune", "dev", "test")
 def run(
     *,
     session: Session,
-    out: Annotated[str, typer.Option(help="Folder for lists, weights and picture.")] = (
-        "tunesmith-demo"
-    ),
-    seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 1,
+    out: Annotated[
+        str, typer.Option(help="Folder for lists, weights and picture.", metavar="FOLDER")
+    ] = "tunesmith-demo",
+    seed: Annotated[int, typer.Option(help="Seed of all randomness.", metavar="INTEGER")] = 1,
 ) -> None:
     """Tune the six scores of a neural translator's lists and rerank them."""
     from rich.console import Console

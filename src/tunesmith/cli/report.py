@@ -20,7 +20,7 @@ SCHEMA = "tunesmith.report-made/1"
 
 
 def _instead(description: str, metavar: str = "FILE") -> Any:
-    return files(f"Where the run's own are not found: {description}.", metavar)
+    return files(f"{description}, if the run's own are not found.", metavar)
 
 
 def run(
@@ -49,8 +49,8 @@ def run(
         list[str],
         typer.Option(
             "--map",
-            help="A map of these two features; repeat it for several. By default there are "
-            "maps of the features with most influence.",
+            help="Map these two features; repeat it for several. By default, the features "
+            "with most influence are mapped.",
             show_default=False,
             metavar="NAME,NAME",
         ),
@@ -59,21 +59,21 @@ def run(
         int,
         typer.Option(help="Draw maps of all pairs of this many features.", metavar="INTEGER"),
     ] = 8,
-    candidates: Annotated[list[str], _instead("candidates that were tuned on")] = [],  # noqa: B006
-    forests: Annotated[list[str], _instead("forests that were tuned on", "PATH")] = [],  # noqa: B006
-    references: Annotated[list[str], _instead("their references")] = [],  # noqa: B006
-    scores: Annotated[list[str], _instead("their --scores", "NAME=FILE")] = [],  # noqa: B006
-    source: Annotated[str | None, _instead("sentences that were decoded")] = None,
-    dev_candidates: Annotated[list[str], _instead("those of the held-out set")] = [],  # noqa: B006
-    dev_forests: Annotated[list[str], _instead("its forests", "PATH")] = [],  # noqa: B006
-    dev_references: Annotated[list[str], _instead("its references")] = [],  # noqa: B006
-    dev_scores: Annotated[list[str], _instead("its --scores", "NAME=FILE")] = [],  # noqa: B006
-    dev_source: Annotated[str | None, _instead("its sentences")] = None,
-    test_candidates: Annotated[list[str], _instead("those of the test set")] = [],  # noqa: B006
-    test_forests: Annotated[list[str], _instead("its forests", "PATH")] = [],  # noqa: B006
-    test_references: Annotated[list[str], _instead("its references")] = [],  # noqa: B006
-    test_scores: Annotated[list[str], _instead("its --scores", "NAME=FILE")] = [],  # noqa: B006
-    test_source: Annotated[str | None, _instead("its sentences")] = None,
+    candidates: Annotated[list[str], _instead("The candidates that were tuned on")] = [],  # noqa: B006
+    forests: Annotated[list[str], _instead("The forests that were tuned on", "PATH")] = [],  # noqa: B006
+    references: Annotated[list[str], _instead("Their references")] = [],  # noqa: B006
+    scores: Annotated[list[str], _instead("Their --scores", "NAME=FILE")] = [],  # noqa: B006
+    source: Annotated[str | None, _instead("The sentences that were decoded")] = None,
+    dev_candidates: Annotated[list[str], _instead("The candidates of the held-out set")] = [],  # noqa: B006
+    dev_forests: Annotated[list[str], _instead("Its forests", "PATH")] = [],  # noqa: B006
+    dev_references: Annotated[list[str], _instead("Its references")] = [],  # noqa: B006
+    dev_scores: Annotated[list[str], _instead("Its --scores", "NAME=FILE")] = [],  # noqa: B006
+    dev_source: Annotated[str | None, _instead("Its sentences")] = None,
+    test_candidates: Annotated[list[str], _instead("The candidates of the test set")] = [],  # noqa: B006
+    test_forests: Annotated[list[str], _instead("Its forests", "PATH")] = [],  # noqa: B006
+    test_references: Annotated[list[str], _instead("Its references")] = [],  # noqa: B006
+    test_scores: Annotated[list[str], _instead("Its --scores", "NAME=FILE")] = [],  # noqa: B006
+    test_source: Annotated[str | None, _instead("Its sentences")] = None,
     certificate: Annotated[
         str | None,
         files("What was proven about the weights: what `tunesmith certify --json` printed."),

@@ -28,13 +28,20 @@ def run(
     out: Annotated[
         str, typer.Option(help="Folder for candidates.arrow and gold.json.", metavar="FOLDER")
     ],
-    sentences: Annotated[int, typer.Option(help="Groups of candidates.")] = 1000,
-    candidates: Annotated[int, typer.Option(help="Candidates of each.")] = 500,
-    features: Annotated[int, typer.Option(help="Features.")] = 100,
+    sentences: Annotated[
+        int, typer.Option(help="Number of groups of candidates.", metavar="INTEGER")
+    ] = 1000,
+    candidates: Annotated[
+        int, typer.Option(help="Number of candidates in each group.", metavar="INTEGER")
+    ] = 500,
+    features: Annotated[int, typer.Option(help="Number of features.", metavar="INTEGER")] = 100,
     noise: Annotated[
-        float, typer.Option(help="Standard deviation of the noise that is added to features.")
+        float,
+        typer.Option(
+            help="Standard deviation of the noise that is added to features.", metavar="NUMBER"
+        ),
     ] = 0.0,
-    seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of all randomness.", metavar="INTEGER")] = 1,
     as_json: Json = False,
 ) -> None:
     """Generate candidates whose best weights are known (Hopkins and May 2011)."""

@@ -155,7 +155,7 @@ class CandidateSet:
     Attributes
     ----------
     ids
-        Name of each group.
+        The name of each group.
     start : int64[S + 1]
         Group s has the candidates ``start[s]`` to ``start[s + 1] - 1``.
     features
@@ -165,21 +165,21 @@ class CandidateSet:
     vocabulary
         The token of each id.
     references
-        None if none were given.
+        The references of each group, or None.
     columns : name -> float64[N]
         Scores of single candidates by external metrics.
     sources
         The input of each group, or None.
     files
-        The files it was read from.
+        The files that the set was read from.
     originals
-        Texts with white space of their own, as they came; None where no text has any.
+        Texts with irregular white space, unchanged; None if there are none.
     rows : int64[N] or None
-        Which candidate of the input each one is, from 0, where that was asked for.
+        The number of each candidate in the input, from 0, if requested.
     totals : float64[N] or None
-        The score that the input gives each one, NaN where it gives none; where asked for.
+        The score of each candidate in the input, NaN if it has none; if requested.
     left_out
-        Columns of tables that were left out, as they hold text, or count rows.
+        Columns of tables that were ignored, because they hold text or number rows.
     """
 
     ids: tuple[GroupId, ...]

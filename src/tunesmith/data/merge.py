@@ -20,9 +20,9 @@ Key = TypeVar("Key", bound=Hashable)
 def merge(sets: Sequence[CandidateSet]) -> CandidateSet:
     """Merge the candidates of several rounds into one set.
 
-    Groups are matched by id and features by name; a feature that a set lacks is 0 there.
-    A candidate with the text and the features of an earlier one is dropped. References
-    and sources come from the first set that has the group.
+    Groups are matched by id and features by name; a feature that a set lacks is 0 there. A
+    candidate with the same text and features as an earlier one is dropped. References and sources
+    come from the first set that has the group.
 
     Parameters
     ----------

@@ -42,9 +42,9 @@ def synthetic(
 ) -> tuple[CandidateSet, Weights]:
     """Generate candidates whose metric is linear in known weights.
 
-    The gold weights come from a standard normal distribution, features from the uniform one on
-    [0, 500]. Pseudo-BLEU is the model score under the gold weights, from 0 for the worst
-    candidate of a group to 1 for the best. Noise is added to the features afterwards.
+    The gold weights are drawn from a standard normal distribution, features uniformly from
+    [0, 500]. Pseudo-BLEU is the model score under the gold weights, scaled from 0 for the worst
+    candidate of a group to 1 for the best. Noise is then added to the features.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def synthetic(
     features
         Number of features.
     noise
-        Standard deviation of the Gaussian noise. Without any, the gold weights reach 1.
+        Standard deviation of the Gaussian noise. Without noise, the gold weights reach 1.
     rng
         The random number generator, or a seed. With the same seed, the gold weights and
         pseudo-BLEU do not depend on the noise.

@@ -27,24 +27,24 @@ def from_votes(
     labels: Sequence[object] | None = None,
     weighted: Weighted = "models",
 ) -> CandidateSet:
-    """Make candidates of the probabilities that models give classes.
+    """Make candidates from the probabilities that models give to classes.
 
-    A row is a group, its candidates are the classes, in the order of the labels, and the class
-    with the greatest weighted sum of probabilities wins; among equals the first.
+    A row is a group, and its candidates are the classes, in the order of the labels. The class with
+    the highest weighted sum of probabilities wins; among equals, the first.
 
     Parameters
     ----------
     votes : name -> [n, C]
-        The probabilities of each model: arrays, or frames whose columns are the classes. Of two
-        classes the probabilities [n] of the second will do. Any scores may take their place.
+        The probabilities of each model: arrays, or frames whose columns are the classes. For two
+        classes, the probabilities [n] of the second are enough. Other scores work too.
     y : [n]
-        The true classes; None where they are not known.
+        The true classes; None if they are unknown.
     labels
-        The classes. Unless given, the columns of frames, else the sorted classes of ``y``, else
+        The classes. By default the columns of frames, else the sorted classes of ``y``, else
         numbers from 0.
     weighted
-        What has a weight: ``models``, each of them; ``classes``, each of them, where the mean of
-        the models counts (``argmax(w · proba)``); or ``both``, each class of each model.
+        What has a weight: each of the ``models``; each of the ``classes``, applied to the mean of
+        the models (``argmax(w · proba)``); or ``both``, each class of each model.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def from_votes(
 
 
 def from_two_classes(X: Any, y: Any, labels: Sequence[object] | None = None) -> CandidateSet:  # noqa: N803
-    """Make candidates of rows of two classes, for a linear classifier with an intercept.
+    """Make candidates from rows of two classes, for a linear classifier with an intercept.
 
     The second class scores ``w · x + intercept`` and the first 0, so the second is chosen where
     the sum is above 0. With ``plane`` or ``lp-mert`` and ``accuracy`` the weights with the fewest
@@ -87,11 +87,11 @@ def from_two_classes(X: Any, y: Any, labels: Sequence[object] | None = None) -> 
     Parameters
     ----------
     X : [n, d]
-        Features of rows: an array or a frame.
+        The features of rows: an array or a frame.
     y : [n]
         Their classes.
     labels
-        The two classes; those of ``y``, sorted, unless given.
+        The two classes; by default those of ``y``, sorted.
     """
     rows = _matrix("X", X)
     named = getattr(X, "columns", None)

@@ -51,8 +51,8 @@ class Sentence:
 class Decoder(Options, ABC):
     """Produces candidates; a subclass is a frozen dataclass whose fields are its options.
 
-    On the command line a field is the flag ``--decoder-FIELD``; ``nbest_size`` and ``jobs``
-    are ``--nbest-size`` and ``--jobs``, for those decoders that have them.
+    On the command line a field is the flag ``--decoder-FIELD``, except that ``nbest_size`` and
+    ``jobs`` are ``--nbest-size`` and ``--jobs``.
     """
 
     name: ClassVar[str]

@@ -25,9 +25,9 @@ from tunesmith.registry import option, texts
 class PoolDecoder(Decoder):
     """A fixed pool of candidates: the best of each sentence under the current weights.
 
-    For experiments, for tests, and for lists that are too large to be tuned on as a whole. It is
-    read at the first question. What candidates have beside features (texts, columns,
-    references, inputs) they keep.
+    For experiments, for tests, and for lists that are too large to be tuned on as a whole. The
+    pool is read when it is first used. Candidates keep their texts, columns, references and
+    inputs.
     """
 
     candidates: tuple[str, ...] = option((), "file with all candidates", "FILE", convert=texts)

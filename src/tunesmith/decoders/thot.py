@@ -61,13 +61,13 @@ BOUNDS = (
 @DECODERS.register("thot")
 @dataclass(frozen=True)
 class ThotDecoder(Decoder):
-    """Phrase-based translation by Thot, loaded once and kept.
+    """Phrase-based translation by Thot, loaded once and kept in memory.
 
-    The width of its search depends on the scale of the weights: an option for a phrase is
-    dropped if its weighted score is less than ``w`` times the best one's, and larger
-    weights set options further apart. So weights are brought to one scale before each search,
-    at which those of the language model, of the two phrase models and of the words have the sum
-    of sizes ``norm``. :meth:`used` says which they then are, and :meth:`rewritten` writes these.
+    The width of Thot's search depends on the scale of the weights: it drops an option for a phrase
+    if its weighted score is less than ``w`` times the best one's, and larger weights set options
+    further apart. So before each search, weights are scaled such that the absolute weights of the
+    language model, the two phrase models and the words add up to ``norm``. :meth:`used` returns
+    these weights, and :meth:`rewritten` writes them.
 
     All features are logarithms of probabilities, 0 or below.
     """

@@ -22,15 +22,15 @@ Data = TypeVar("Data", bound="CandidateSet | Forests")
 
 
 def derive(data: Data, features: str | Sequence[str | Derived]) -> Data:
-    """Add derived features to lists or forests; those that are there already stay as they are.
+    """Add derived features to lists or forests; existing ones stay as they are.
 
     Parameters
     ----------
     data
-        Candidates, or forests, where features must be sums over words.
+        Candidates or forests. For forests, features must be sums over words.
     features
-        As users write them: ``"words"``, ``"vote:number"``. Their names have ``derived:`` before
-        that, and are all that weights need so that ``rerank`` derives them again.
+        As on the command line: ``"words"``, ``"vote:number"``. Their names begin with ``derived:``,
+        so that ``rerank`` can derive the features again from the names in the weights alone.
     """
     specs = (features,) if isinstance(features, str) else features
     every = [derived_of(f) if isinstance(f, str) else f for f in specs]

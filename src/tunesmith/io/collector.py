@@ -400,7 +400,10 @@ class Collector:
                     continue
                 if not 0 <= i < len(texts):
                     problem = f"no reference for id {i}, the file has {len(texts)} lines"
-                    raise FormatError(name, None, problem, "give one reference line per sentence")
+                    remedy = "give one reference line per sentence"
+                    if i == len(texts) and 0 not in self._groups:
+                        remedy = "the first line is that of id 0; subtract 1 from all ids"
+                    raise FormatError(name, None, problem, remedy)
         return {
             i: [texts[i] for _, texts in references] for i in self._groups if isinstance(i, int)
         }

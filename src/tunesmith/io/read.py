@@ -49,21 +49,20 @@ def read(
         One file or folder, or several whose candidates are merged: the same group in two files
         becomes one, a candidate with the same text and features is kept once.
     references
-        Files with one reference per line; a group's id is its line number, from 0.
+        Files with one reference per line; the first line belongs to the group with id 0.
     format
         A name from ``tunesmith list formats``, with options if it has some; None recognises
         it from the content.
     scores
-        Files with one number per line, a line for each candidate in the order of the files:
-        further features, by name.
+        Further features, by name: files with one number per line, one line per candidate, in the
+        order of the candidate files.
     columns
         Features that are metrics to tune for, not features: see ``column:NAME``.
     keep_rows
-        Note in ``rows`` which candidate of the files each one is, from 0, duplicates counted, and
-        in ``totals`` the score that its line gives, where there is one.
+        Keep in ``rows`` the number of each candidate in the files, from 0, counting duplicates,
+        and in ``totals`` the score on its line, if there is one.
     reading
-        What columns are called, and what stands for values that are missing, where the usual way
-        does not fit.
+        The names of columns and what replaces missing values, if the defaults do not fit.
 
     Returns
     -------

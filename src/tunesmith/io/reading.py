@@ -38,23 +38,23 @@ class Use:
 
 @dataclass(frozen=True)
 class Reading:
-    """How candidates are read, where the usual way does not fit.
+    """How to read candidates if the defaults do not fit.
 
     Parameters
     ----------
     missing
-        What stands for values that are missing: ``error``, ``zero``, ``mean``, ``worst``, ``drop``
-        or a number; for one column ``NAME=WAY``. Several are a list, or a mapping by name.
+        What replaces missing values: ``error``, ``zero``, ``mean``, ``worst``, ``drop`` or a
+        number; for one column ``NAME=WAY``. Several are a list, or a mapping by name.
     id_column, text_column
-        What the columns of the group and of the text are called.
+        The names of the columns of the group and of the text.
     index_column
-        Columns that number rows, and are no features.
+        Columns that number rows and are not features.
     features
-        Patterns of the columns that are features, such as ``"*_score"``; without any it is every
-        column of numbers that has no other meaning.
+        Patterns of the columns that are features, such as ``"*_score"``. By default, every column
+        of numbers without another meaning is a feature.
     join_bpe, detokenise_pieces, drop_factors
-        Make words of texts: of pieces that end in ``@@``, of SentencePiece's pieces, of words with
-        factors (``word|POS``) or marks of a segmentation (``|0-1|``).
+        Turn texts into words: join pieces that end in ``@@``; join SentencePiece's pieces; remove
+        factors (``word|POS``) and marks of a segmentation (``|0-1|``).
     use
         What the candidates are for; the metrics of a command say so.
     """

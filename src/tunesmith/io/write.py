@@ -26,7 +26,7 @@ def write(
     path
         Where; a name that ends in .gz, .bz2, .xz or .zst is compressed.
     format
-        A name from ``tunesmith list formats``; None takes the one of the name's ending.
+        A name from ``tunesmith list formats``; None decides by the ending of the name.
     """
     writer = FORMATS.create(format or format_of(path))
     n = len(candidates)

@@ -39,11 +39,11 @@ class Inputs:
     Attributes
     ----------
     sentences
-        What is decoded.
+        The sentences to decode.
     references
         The references of each sentence; empty for metrics that need none.
     files
-        What it was read from.
+        The files that the set was read from.
     """
 
     sentences: tuple[Sentence, ...]

@@ -20,9 +20,8 @@ NOTHING = 1e-100
 class Metric(Options, ABC):
     """A corpus metric; a subclass is a frozen dataclass whose fields are its options.
 
-    A metric needs :meth:`stats` and :meth:`score` alone. One that is used on large sets
-    overrides :meth:`candidate_stats` with a kernel, one that is climbed by gradient has a
-    :meth:`slope`.
+    A metric needs only :meth:`stats` and :meth:`score`. For large sets override
+    :meth:`candidate_stats` with a kernel; for directions by gradient add a :meth:`slope`.
     """
 
     _owner_is = "metric"

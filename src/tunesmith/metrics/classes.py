@@ -41,8 +41,8 @@ class ClassMetric(Metric):
     """A metric of classifiers: ``accuracy``, ``macro-f1``, ``mcc``, ``kappa``.
 
     A candidate's text is a class, and the reference of a row is its true class. Scores lie
-    between 0 and 1, or -1 and 1, as those of scikit-learn. A quotient without a divisor is 0.
-    Means over classes are over those that some row has, or that some row was given.
+    between 0 and 1, or -1 and 1, as in scikit-learn. A division by 0 gives 0. Means over classes
+    are over those that occur, as the true class of a row or as the chosen one.
 
     Parameters
     ----------
@@ -51,11 +51,11 @@ class ClassMetric(Metric):
     labels
         All classes.
     beta
-        Of F scores: how much recall counts beside precision.
+        For F scores: the weight of recall relative to precision.
     positive
-        Classes that ``f`` and ``micro-f`` count: the last of two, and all, unless given.
+        The classes that ``f`` and ``micro-f`` count. By default the last of two, and all.
     distance
-        Of kappa: how much an error counts, by how far apart two classes stand in ``labels``.
+        For kappa: how the cost of an error grows with the distance of two classes in ``labels``.
     """
 
     scale = 1.0

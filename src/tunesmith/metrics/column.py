@@ -18,10 +18,10 @@ from tunesmith.registry import option
 @METRICS.register("column")
 @dataclass(frozen=True)
 class Column(Metric):
-    """The mean of a column of the candidates over sentences, in its own unit: column:NAME.
+    """The mean of a column over the chosen candidates, in its own unit: column:NAME.
 
-    The numbers come with the candidates (``metrics`` of JSON lines, columns of a table, a
-    score file). The statistics are the value and 1.
+    The numbers come with the candidates: from ``metrics`` in JSON lines, columns of a table or a
+    score file. The statistics are the value and 1.
     """
 
     takes_text: ClassVar[str] = "column"
@@ -72,6 +72,6 @@ class Column(Metric):
 @METRICS.register("cost")
 @dataclass(frozen=True)
 class Cost(Column):
-    """The mean of a column of which less is better: cost:NAME."""
+    """The mean of a column over the chosen candidates, where less is better: cost:NAME."""
 
     higher_is_better = False

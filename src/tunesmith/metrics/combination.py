@@ -228,7 +228,7 @@ class Sum(Combination):
 
 @METRICS.register("harmonic")
 class Harmonic(Combination):
-    """The weighted harmonic mean of metrics: harmonic(bleu,chrf); 0 where one is not positive.
+    """The weighted harmonic mean of metrics: harmonic(bleu,chrf); 0 if one of them is not positive.
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ class Harmonic(Combination):
 
 @METRICS.register("min")
 class Minimum(Combination):
-    """The least of several metrics, each times its weight: min(bleu,chrf).
+    """The lowest of several metrics, each times its weight: min(bleu,chrf).
 
     Parameters
     ----------

@@ -37,12 +37,12 @@ class ForestOptions:
         first two are for BLEU with the objective document; ``auto`` is ``rerank`` there, and
         otherwise ``kbest``.
     size
-        How many derivations a list has that is made of a forest: the best ones, or samples.
+        The number of derivations in a list made from a forest.
     lists
-        What a tuner gets that learns from lists: the ``kbest`` of each forest, or ``samples`` of
-        the model's distribution.
+        Which derivations a tuner that learns from lists receives: the ``kbest`` of each forest, or
+        ``samples`` from the model's distribution.
     pruning
-        How the forests were pruned, as ``beam:5``; it is part of the signature.
+        How the forests were pruned, such as ``beam:5``; it is part of the signature.
     """
 
     search: Literal["auto", "rerank", "linear", "kbest"] = "auto"

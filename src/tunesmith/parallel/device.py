@@ -34,8 +34,8 @@ def device(name: str | None) -> Iterator[None]:
     Parameters
     ----------
     name
-        ``cpu``; ``cuda``, a GPU of NVIDIA, with an error if there is none; or ``auto``: a GPU where
-        there is one and the set is large enough to gain. None leaves it as it is.
+        ``cpu``; ``cuda``, an NVIDIA GPU, with an error if there is none; or ``auto``, a GPU if
+        there is one and the set is large enough to benefit. None changes nothing.
     """
     if name is None:
         yield

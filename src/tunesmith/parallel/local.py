@@ -99,7 +99,7 @@ def threads(count: int | None) -> Iterator[None]:
     Parameters
     ----------
     count
-        How many; None is all cores.
+        The number of threads; None uses all cores.
     """
     if count is not None and count < 1:
         raise UsageError(f"threads is {count}; give 1 or more")

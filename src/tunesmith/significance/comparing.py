@@ -85,7 +85,7 @@ def compare(
     rank: bool = False,
     strict: bool = False,
 ) -> Comparison:
-    """Compare systems, each with one run of an optimizer or several.
+    """Compare systems, each with one or several runs of an optimizer.
 
     Parameters
     ----------
@@ -97,19 +97,18 @@ def compare(
     metrics
         One or several, by name or as objects.
     references
-        Files, or lists with a text for each sentence; outputs are given alike. Candidates have
-        their own.
+        Files, or lists with one text per sentence. Candidates have their own references.
     candidates
         Lists or forests that weights choose from.
     all_pairs
         Test every system against every other, not only against the baseline.
     resamples, randomizations, seed
-        How chance is sampled. With the same numbers as sacrebleu's, BLEU, chrF and TER of one run
-        each have its p-values and intervals, to the last digit.
+        How chance is sampled. With sacrebleu's numbers, and one run of each system, p-values and
+        intervals of BLEU, chrF and TER equal sacrebleu's to the last digit.
     rank
         Also rank the sentences by how much two systems differ.
     strict
-        Whether names of weights and features must be the same.
+        Make it an error if names of weights and features differ.
     """
     chance = Chance(resamples, randomizations, seed)
     named = [metrics] if isinstance(metrics, str | Metric) else list(metrics)

@@ -112,15 +112,15 @@ class Comparison:
     Attributes
     ----------
     metrics
-        What each metric says.
+        The results by each metric.
     sentences
-        How many there are.
+        The number of sentences.
     resamples, randomizations, seed
         How chance was sampled.
     notes
-        How far the numbers reach.
+        What the numbers do and do not show.
     warnings
-        What has to be known before they are believed.
+        What to check before you trust them.
     rankings
         Where systems differ, sentence by sentence; empty unless requested.
     """

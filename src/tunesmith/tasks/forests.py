@@ -27,17 +27,16 @@ SAMPLES_SHARPNESS = 3.0
 
 
 class ForestTuning(ScoredForests, Task):
-    """Forests, the metric of what is chosen from them, and how they are searched.
+    """Forests to tune on, with a metric and a way to search them.
 
     Parameters
     ----------
     forests
-        What may be chosen: all their derivations.
+        The forests; all their derivations may be chosen.
     metric
-        A metric, or its name with options. It must be one of texts: what others count of single
-        candidates a forest does not have.
+        A metric, or its name with options. It must score texts: a forest has no columns.
     options
-        How derivations are looked for.
+        How derivations are searched for.
     """
 
     has_forests = True

@@ -21,12 +21,12 @@ class TuningSet(ScoredCandidates, Task):
     Parameters
     ----------
     candidates
-        What may be chosen.
+        The candidates to choose from.
     metric
         A metric, or its name with options: ``"bleu"``, ``"bleu:tokenize=13a"``.
     stats : [N, K]
-        Counted here unless given, or brought by the candidates as columns; see
-        ``Metric.statistic_columns``.
+        The statistics, if known. Otherwise they are computed, unless the candidates have them as
+        columns; see ``Metric.statistic_columns``.
     """
 
     @property

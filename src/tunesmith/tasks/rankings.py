@@ -18,7 +18,7 @@ from tunesmith.tasks.lists import TuningSet
 
 
 class RankingTask(ScoredRankings, Task):
-    """Rankings to tune on: what weights choose for a query is the order of its documents.
+    """Rankings to tune on: for each query, weights choose the order of its documents.
 
     Parameters
     ----------

@@ -52,19 +52,21 @@ WORSE = 2.0
 class Auto(Constrained, Remembering):
     """Average several tuners, and go from the start towards them as far as unseen text supports.
 
-    One held-out set of a thousand sentences cannot tell good tuners apart, and which of them is
-    best on new text is mostly chance. So none is chosen: each tunes on all parts of the tuning set
-    but one, in turn, and on all of it, and the weights of all are brought to one scale and
-    averaged. Members that are clearly worse than the best on sentences that were held out stay out;
-    the others count the same, since shares estimated from the same sentences are mostly chance
-    (Timmermann 2006). Held-out sentences also decide how far to go from the start towards the
-    average: the mean of the best steps over samples of them (Breiman 1996), at most all the way,
-    times n / (n + 10), as if 10 of n + 10 sentences spoke for the start. They give an estimate of
-    the gain on other text too, without a held-out set. Of fewer than 10 sentences none is held
-    out, and it goes all the way.
+    A held-out set of a thousand sentences cannot tell good tuners apart: which of them is best on
+    new text is mostly chance. So this tuner does not choose. Each member tunes on all parts of the
+    tuning set but one, in turn, and then on all of it. The weights of all members are brought to
+    one scale and averaged. Members that are clearly worse than the best on held-out sentences are
+    left out; the others count equally, because shares estimated from the same sentences are mostly
+    chance (Timmermann 2006).
 
-    A development set, where one is given, takes part in these decisions. Members that cannot hold
-    restrictions on weights, tune for a metric or work on forests stay out.
+    Held-out sentences also decide how far to go from the start towards the average: the mean of
+    the best steps over samples of them (Breiman 1996), at most all the way, times n / (n + 10), as
+    if 10 of n + 10 sentences spoke for the start. They also estimate the gain on other text, so
+    that no separate set is needed. With fewer than 10 sentences nothing is held out, and the step
+    goes all the way.
+
+    A development set takes part in these decisions. Members that do not support the metric, the
+    restrictions on weights, or forests are left out.
     """
 
     member: Texts = option(

@@ -305,6 +305,7 @@ class Tuner(Options, ABC):
             with _recorded() as warned_beside:
                 _warn_below_start(best.scores, tuning.metric)
                 oracle_score, oracle_exact = tuning.oracle_at(best.weights.aligned(tuning.names))
+                _warn_of_no_match(oracle_score, tuning.metric)
             others = tuple(other.scores(setup.begin, best.weights) for other in beside)
         return TuneResult(
             tuner=self.name,
@@ -538,6 +539,16 @@ def _warn_below_start(scores: Scores, metric: Metric) -> None:
         warnings.warn(
             f"the result scores {after:.6g} on the tuning set, and the start "
             f"{before:.6g}: keep the start, or try other options or another tuner",
+            stacklevel=2,
+        )
+
+
+def _warn_of_no_match(oracle_score: float, metric: Metric) -> None:
+    """Warn if BLEU is 0 whatever is chosen, as with texts that are shorter than its n-grams."""
+    if metric.name == "bleu" and oracle_score == 0.0:
+        warnings.warn(
+            "bleu is 0 for every choice of candidates: they are too short for its n-grams, or "
+            "match no word of the references; tune for sentence-bleu or chrf",
             stacklevel=2,
         )
 

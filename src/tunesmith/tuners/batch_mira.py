@@ -47,16 +47,16 @@ DECAY = 0.999
 @TUNERS.register("batch-mira")
 @dataclass(frozen=True, kw_only=True)
 class BatchMIRA(Rounds):
-    """Passes over the lists, with a step of limited size from fear to hope for each sentence.
+    """Batch MIRA: for each sentence in turn, a step of limited size from fear to hope.
 
-    What a candidate is worth is, unless another objective is given, what it adds to the score
-    of a document of the sentences before; for averages over sentences it is its own score. The
+    By default the worth of a candidate is what it adds to the score of a document made of the
+    sentences before it; for metrics that are averages over sentences, it is its own score. The
     weights after a pass are the average over all sentences so far.
 
-    Steps are of one size whatever the weights' size, and lead away from small starting weights
-    soon. A ``start_scale`` above 1 lets good ones lead for longer; those of a decoder, whose
-    absolute values add up to 1, about kept their score with 64. From bad ones it may hardly get
-    away.
+    The size of a step does not depend on that of the weights, so small starting weights are soon
+    forgotten. With a ``start_scale`` above 1 good ones last longer: weights of a decoder, whose
+    absolute values add up to 1, about kept their score with 64. With bad starting weights a large
+    scale is a hindrance.
     """
 
     passes: int = option(60, "passes over all sentences", least=1)

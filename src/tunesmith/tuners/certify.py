@@ -122,34 +122,34 @@ def certify(
 ) -> Certified:
     """Bound how far weights are from the optimum of a metric that is a sum over sentences.
 
-    Sentences are put into blocks that are solved exactly: no weights do better on the whole than
-    each block's own best weights do on it. The more time, the larger the blocks and the tighter
-    the bound. Few sentences are solved as a whole. The smaller the region, the tighter the bound.
+    Sentences are divided into blocks that are solved exactly: no weights do better on all
+    sentences than each block's best weights do on that block. More time allows larger blocks and
+    a tighter bound; a few sentences are solved as one block. A smaller region has a tighter bound.
 
     Parameters
     ----------
     tuning
         Candidates and statistics.
     weights
-        By name; from any tuner.
+        Weights by name, from any tuner.
     time_limit
-        Seconds; None is until the optimum is proven, which many sentences never reach.
+        Seconds; None goes on until the optimum is proven, which may never happen with many
+        sentences.
     tolerance
-        The lead of a winner that counts: see ``LPMERT``.
+        The smallest lead by which a winner counts: see ``LPMERT``.
     rng
-        A generator, or a seed; None is the seed 1. It has no influence on what is proven, only
-        on when.
+        A generator, or a seed; None is the seed 1. It affects when something is proven, not what.
     strict
         Make it an error if names of the weights and of the data differ.
     within
-        Only weights at this angle from the given ones, in degrees, features being scaled by
-        their deviation. Of several angles each has its bound, and a share of the time; the
-        certificate is that of the greatest.
+        Consider only weights within this angle of the given ones, in degrees, with features scaled
+        by their deviation. Each of several angles has its own bound and a share of the time; the
+        certificate is that of the largest.
     box
-        Only weights of which none is farther from the given one than this share of it, whatever
-        their scale.
+        Consider only weights of which none differs from the given one by more than this share of
+        it, whatever the scale.
     constraints
-        Only weights that satisfy restrictions, as the given ones must.
+        Consider only weights that satisfy these restrictions, as the given ones must.
     memory_limit
         Memory in megabytes for the open parts of the search.
     """

@@ -50,11 +50,11 @@ LARGEST = 2**40
 class LPMERT(Constrained, Remembering):
     """Exact search: weights that no others can beat, or a bound on how much better any can be.
 
-    For metrics that are sums over sentences. Weights count if they put each winner ahead of the
-    other candidates by the tolerance; with it, ties prove nothing. ``cones`` searches depth
-    first over the cones of weights under which some sentences choose given candidates. ``lazy``
-    is the paper's Algorithm 2. ``beam`` is its approximation for large sets; it proves nothing.
-    In a loop with a decoder the weights of earlier rounds are good ones to begin with.
+    It needs a metric that is a sum over sentences. Weights count only if they put each winner
+    ahead of the other candidates by the tolerance, so that ties prove nothing. ``cones`` searches
+    depth first over the cones of weights under which some sentences choose given candidates.
+    ``lazy`` is the paper's Algorithm 2; ``beam`` is its approximation for large sets, which proves
+    nothing. In a loop with a decoder, the search begins with the weights of earlier rounds.
     """
 
     search: Literal["cones", "lazy", "beam"] = option(

@@ -49,22 +49,22 @@ SHARPEST = 1e300
 @TUNERS.register("min-risk")
 @dataclass(frozen=True)
 class MinRisk(OnlineTuner):
-    """Minimum risk: the expected metric is maximised, at lower and lower temperatures.
+    """Minimum risk: maximises the expected metric, at lower and lower temperatures.
 
-    ``batch`` maximises the metric of the statistics that the distributions of all sentences
-    expect, minus strength / 2 · Σ ((w − w0) · size / σ)², by L-BFGS; each round is at one
-    temperature and begins where the last has ended. A dense feature's size is its deviation
-    within sentences, a sparse one's the root mean square of its values where it is on, so that
-    rare features do not cost less; w0 are the starting weights and σ is the deviation of their
-    scores. The metric is in units of how much candidates differ in their worth to it, about
-    10 points of BLEU. So one strength means the same for all weights and metrics.
+    ``batch`` maximises the metric of the expected statistics of all sentences, minus
+    strength / 2 · Σ ((w − w0) · size / σ)², by L-BFGS; each round has one temperature and begins
+    where the last one ended. The size of a dense feature is its deviation within sentences, that
+    of a sparse one the root mean square of its values that are not 0, so that rare features do
+    not cost less; w0 are the starting weights and σ is the deviation of their scores. The unit of
+    the metric is how much candidates differ in their worth, about 10 points of BLEU. A strength
+    therefore means the same for all weights and metrics.
 
-    ``online`` is Chiang's: for one sentence after the other a step along the gradient of the
-    expected worth (equation 11); what is returned is the average of the weights after each
-    sentence. Features learn as if all were of the same size.
+    ``online`` is Chiang's: for each sentence in turn, a step along the gradient of the expected
+    worth (equation 11). It returns the average of the weights after each sentence. All features
+    learn as if they had the same size.
 
-    Temperatures are in units of σ, unless they are ``absolute``: what a number means does not
-    depend on the weights' scale.
+    Temperatures are in units of σ, so that they do not depend on the scale of the weights, unless
+    they are ``absolute``.
     """
 
     method: Literal["batch", "online"] = option(

@@ -34,9 +34,8 @@ def _names(flag: str, value: str | Iterable[str]) -> tuple[str, ...]:
 class Plane(Tuner):
     """Exact search: the best of all weights of up to three features, proven.
 
-    All regions of the weights in which no winner changes are scored (Waite and Byrne 2015),
-    for any metric. With more features two are named, and the others keep the weights that they
-    begin with.
+    It scores all regions of the weights in which no winner changes (Waite and Byrne 2015), for
+    any metric. If there are more features, name two; the others keep their starting weights.
     """
 
     features: Texts = option(

@@ -33,21 +33,20 @@ USUAL_STEP = 0.1
 class Ramp(Rounds):
     """Rampion: the ramp loss, hope against fear, by convex steps.
 
-    The loss of a sentence is max (w·h − B) − max (w·h + B), where B is what a candidate is worth:
-    that of its fear candidate less that of its hope candidate. Each round fixes the hope
-    candidates of all sentences; what is left is convex, and a few passes of stochastic gradient
-    descent lower it, each step away from the fear candidate of the moment. A penalty draws
-    towards the starting weights w₀: of S sentences each adds
+    The loss of a sentence is max (w·h − B) − max (w·h + B), where B is the worth of a candidate:
+    the first maximum is that of the fear candidate, the second that of the hope candidate. Each
+    round fixes the hope candidates of all sentences. The rest is convex, and a few passes of
+    stochastic gradient descent lower it, each step away from the current fear candidate. A penalty
+    pulls towards the starting weights w₀: each of S sentences adds
     rate · (h(hope) − h(fear)) − rate · strength · (w − w₀) / S.
 
-    The paper's rate, 0.0001, suits its features and its cost. Unless one is given, the rate is
-    0.1 over the mean squared distance of hope and fear where they differ at the start, so that
-    it means the same for features of any size. The weights of a round are the average over its
-    passes.
+    The paper's rate, 0.0001, suits its features and its cost. By default the rate is 0.1 over the
+    mean squared distance of hope and fear where they differ at the start, so that it means the
+    same for features of any size. The weights of a round are the average over its passes.
 
-    The loss is that of the weights' own size: with small ones, fear is hardly more than what is
-    worth least. A ``start_scale`` above 1 lets good starting weights decide more; it did so on
-    lists with sparse features, where without it the result is worse than a good start.
+    The loss depends on the size of the weights: with small ones, the fear candidate is hardly more
+    than the one worth least. A ``start_scale`` above 1 gives good starting weights more influence;
+    on lists with sparse features the result was worse than a good start without it.
     """
 
     iterations: int = option(10, "how many times hope candidates are chosen", least=1)

@@ -420,3 +420,11 @@ def test_whole_numbers_that_would_be_rounded_are_refused(tmp_path):
             ts.read(path)
         with pytest.raises(FormatError, match=rf"frame:1: 'f' is {big}, which has too many"):
             from_frame({"id": [0, 0], "f": [1, big]})
+
+
+def test_ids_that_begin_at_1_are_told(tmp_path):
+    (tmp_path / "c.csv").write_text("id,text,a\n1,x,0.5\n1,y,1.5\n2,z,0\n")
+    (tmp_path / "ref").write_text("x\nz\n")
+    remedy = "no reference for id 2, the file has 2 lines; .* subtract 1 from all ids"
+    with pytest.raises(FormatError, match=remedy):
+        ts.read(tmp_path / "c.csv", references=tmp_path / "ref")

@@ -204,3 +204,14 @@ def test_scores_of_a_model(metric, others, values, expected):
     said = metric_bias(METRICS.create(metric), scored(values), others)
     assert (said is not None) == expected
     assert said is None or ("'comet'" in said and "metric bias" in said)
+
+
+def test_bleu_that_is_always_0_is_told():
+    texts = ["the red house", "the home red", "the black cat", "the cat black"]
+    features = {"a": [0.0, 1.0, 1.0, 0.0]}
+    references = {0: ["the red house"], 1: ["the black cat"]}
+    short = ts.from_arrays([0, 0, 1, 1], features, texts, references)
+    with pytest.warns(UserWarning, match="bleu is 0 for every choice .* sentence-bleu or chrf"):
+        ts.PRO().fit(ts.TuningSet(short, "bleu"), rng=1)
+    result = ts.PRO().fit(ts.TuningSet(short, "sentence-bleu"), rng=1)
+    assert not [text for text in result.warnings if "is 0" in text]

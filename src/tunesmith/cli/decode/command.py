@@ -135,9 +135,8 @@ def run(
 ) -> None:
     """Translate with a hierarchical model, to texts, lists or forests.
 
-    The model is a folder written by `tunesmith train` (--model), a "
-            "grammar and language models (--grammar and --lm), or a "
-            "joshua.config (--joshua).
+    The model is a folder written by `tunesmith train` (--model), a grammar and language models
+    (--grammar and --lm), or a joshua.config (--joshua).
     """
     from tunesmith.decoders.base import DECODERS
     from tunesmith.io.streams import check_writable, writing

@@ -169,6 +169,7 @@ def tuner_named(arguments: Sequence[str]) -> str:
         return name
     flags = {argument.partition("=")[0] for argument in arguments if argument.startswith("--")}
     flags -= {f"--{option.flag}" for option in options_of(TUNERS.get(DEFAULT))}
+    flags.discard("--features")  # of tables, unless the tuner that has it too is named
     able = [tuners for tuners in map(owners, sorted(flags)) if tuners]
     common = set.intersection(*able) if able else {DEFAULT}
     return common.pop() if len(common) == 1 else DEFAULT

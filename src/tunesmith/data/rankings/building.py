@@ -24,10 +24,10 @@ Qrels = Mapping[str, Mapping[str, int]]
 def from_runs(
     runs: Mapping[str, Any], qrels: Any | None = None, files: Sequence[FileDigest] = ()
 ) -> Rankings:
-    """Return the documents that any of some runs returned, with their scores and grades.
+    """Combine runs: the documents that any of them returned, with their scores and grades.
 
-    Queries are those that have judgements and are in a run, as in trec_eval; without judgements
-    all of them.
+    Queries are those that have judgements and are in a run, as in trec_eval; without judgements,
+    all queries.
 
     Parameters
     ----------
@@ -35,10 +35,10 @@ def from_runs(
         By the name of each run, scores by query and document: the dictionaries of ``ranx`` and
         ``pytrec_eval``, runs of ``ranx``, rows of ``ir_measures``, or data frames.
     qrels
-        Grades by query and document in the same forms; 0 is judged and not relevant. None: nothing
-        is judged, and the documents can only be ranked.
+        Grades by query and document in the same forms; 0 is judged and not relevant. With None
+        nothing is judged, and the documents can only be ranked.
     files
-        What they were read from.
+        The files that they were read from.
     """
     if not runs:
         raise UsageError("there is no run; give one or more")

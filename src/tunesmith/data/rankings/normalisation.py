@@ -34,16 +34,16 @@ class Normalisation:
     Attributes
     ----------
     kind
-        ``none``: nothing. ``min-max``: from 0 for the least score to 1 for the greatest.
-        ``z``: minus their mean, over their deviation. ``sum``: minus the least, over their sum.
-        ``rank``: from 1 for the first document, less by 1/n from one to the next.
+        ``none``: nothing. ``min-max``: 0 for the lowest score to 1 for the highest.
+        ``z``: minus the mean, over the deviation. ``sum``: minus the lowest, over the sum.
+        ``rank``: 1 for the first document, and 1/n less for each that follows.
         ``reciprocal-rank``: 1 / (k + rank).
     k
-        Of reciprocal ranks.
+        The constant of reciprocal ranks.
     missing
-        What a document counts that a run did not return: ``lowest``, as much as the least of the
-        run in that query; ``zero``; or a number. ``auto`` is ``lowest`` with ``none`` and ``z``,
-        and ``zero`` otherwise.
+        The score of a document that a run did not return: ``lowest``, that of the run's last
+        document for the query; ``zero``; or a number. ``auto`` is ``lowest`` with ``none`` and
+        ``z``, and ``zero`` otherwise.
     """
 
     kind: Kind = "min-max"

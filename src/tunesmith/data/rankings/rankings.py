@@ -42,8 +42,9 @@ class Judgements:
 class Rankings:
     """N documents of S queries, with the scores of D runs.
 
-    Of documents with equal scores the first one is ranked first. So those of a query are in the
-    descending order of their names, as trec_eval breaks ties; without names, as they were read.
+    Among documents with equal scores, the one stored first is ranked first. So the documents of a
+    query are stored in descending order of their names, which is how trec_eval breaks ties;
+    without names, in the order in which they were read.
 
     Attributes
     ----------
@@ -56,9 +57,9 @@ class Rankings:
     names
         The runs, or features.
     scores : float64[D, N]
-        NaN where a run did not return a document.
+        NaN if the run did not return the document.
     grades : int64[N]
-        -1 where a document is not judged.
+        -1 if the document is not judged.
     judged
         All judgements.
     files

@@ -24,7 +24,7 @@ PIECE = 64
 def rerank(
     candidates: CandidateSet | Forests, weights: Mapping[str, float], strict: bool = False
 ) -> list[str]:
-    """Return the text that wins in each group, or of each forest, as it came.
+    """Return the winning text of each group or forest, exactly as it was read.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def rerank(
 def winning_rows(
     candidates: CandidateSet, weights: Mapping[str, float], strict: bool = False
 ) -> Ints:
-    """Return the row of the frame, or the candidate of the files, that wins in each group.
+    """Return the number of the winner of each group, as a row of the frame or of the files.
 
     Parameters
     ----------

@@ -53,9 +53,9 @@ def read_forests(
 ) -> Forests:
     """Read forests or lattices, and the references to score them against.
 
-    What memory does not hold (``TUNESMITH_MEMORY``) stays on disk: in the file itself if it is
-    one Arrow file of ours, otherwise in a temporary one. Forests are in the order of their ids
-    where these are numbers.
+    Forests that do not fit into memory (``TUNESMITH_MEMORY``) stay on disk: in the file itself if
+    it is a single Arrow file written by tunesmith, otherwise in a temporary one. Numeric ids are
+    sorted.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def read_forests(
         A name from ``tunesmith list forest-formats``, with options if it has some; None recognises
         it from the content.
     sources
-        A file with one input a line, likewise.
+        A file with one input per line, likewise.
 
     Returns
     -------

@@ -24,7 +24,7 @@ def write_forests(
     path
         Where; a name that ends in .gz, .bz2, .xz or .zst is compressed.
     format
-        A name from ``tunesmith list forest-formats``; None takes the one of the name's ending.
+        A name from ``tunesmith list forest-formats``; None decides by the ending of the name.
     """
     FOREST_FORMATS.create(format or forest_format_of(path)).write(forests, path)
 

@@ -26,7 +26,7 @@ MOST = 1_000_000
 
 
 def read_letor(path: str | os.PathLike[str]) -> Rankings:
-    """Read rows of features; a feature that a row lacks is 0 there.
+    """Read queries whose documents are rows of features; a feature that a row lacks is 0 there.
 
     Documents with equal scores are ranked in the order of the file.
 

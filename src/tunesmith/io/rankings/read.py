@@ -17,12 +17,13 @@ def read_rankings(
     runs: Path | Sequence[Path] | Mapping[str, Path],
     qrels: Path | Mapping[str, Mapping[str, int]] | None = None,
 ) -> Rankings:
-    """Read runs and judgements in the formats of TREC; rows of features with ``read_letor``.
+    """Read runs and judgements in the formats of TREC (for rows of features see ``read_letor``).
 
     Parameters
     ----------
     runs
-        Files, each of which is a feature; by their names, or called as their files are.
+        Files, each of which is a feature. Give a mapping to name them; otherwise the names of the
+        files are used.
     qrels
         A file of judgements, or grades by query and document; None if nothing is judged.
     """

@@ -38,20 +38,20 @@ def from_frame(
     text: str = "text",
     reading: Reading | None = None,
 ) -> CandidateSet:
-    """Make a set of a frame of pandas or polars, an Arrow table, a data set or a mapping.
+    """Make a set from a pandas or polars frame, an Arrow table, a data set or a mapping.
 
     Parameters
     ----------
     frame
-        One row per candidate: ``id`` and ``text``, ``reference`` (``reference_2`` ...) or lists
-        of texts called ``references``, and ``source`` where they are known, ``metrics.NAME``
-        for external scores; all other columns of numbers are features, without gaps.
+        One row per candidate, with the columns ``id`` and ``text``; if known, ``reference``
+        (``reference_2`` ...) or lists of texts called ``references``, and ``source``;
+        ``metrics.NAME`` for external scores. All other columns of numbers are features.
     columns
         Columns that are metrics to tune for, not features: see ``column:NAME``.
     group, text
-        What the columns of ids and of texts are called.
+        The names of the columns of ids and of texts.
     reading
-        What stands for values that are missing, and which columns are features.
+        What replaces missing values, and which columns are features.
     """
     names = _names_of(frame)
     twice = [name for k, name in enumerate(map(str, names)) if name in map(str, names[:k])]
@@ -100,18 +100,18 @@ def from_arrays(
     references: Mapping[GroupId, Sequence[str]] | None = None,
     columns: Mapping[str, Sequence[float]] | None = None,
 ) -> CandidateSet:
-    """Make a set of arrays with an entry a candidate.
+    """Make a set from arrays with one entry per candidate.
 
     Parameters
     ----------
     groups
-        The group of each candidate; candidates of a group need not stand together.
+        The group of each candidate, in any order.
     features
-        Numbers by feature name.
+        The numbers of each feature, by its name.
     texts
         The text of each candidate, if there are any.
     references
-        The references of each group, if there are any.
+        The references, by group, if there are any.
     columns
         External scores by name, to tune for with ``column:NAME``.
     """

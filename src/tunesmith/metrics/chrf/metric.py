@@ -29,11 +29,11 @@ LARGEST_BETA = 1e6
 @METRICS.register("chrf")
 @dataclass(frozen=True)
 class CHRF(Metric):
-    """F-score of character n-grams, and of word n-grams where ``word_order`` is not 0.
+    """F-score of character n-grams, and of word n-grams if ``word_order`` is not 0.
 
     The statistics are sacrebleu's: for each order, characters first, the n-grams of the
-    hypothesis, those of the reference, and those that match. Of several references the one
-    with the highest F-score counts, the first among equals.
+    hypothesis, those of the reference, and the matches. With several references, the one with
+    the highest F-score counts; among equals, the first.
     """
 
     char_order: int = option(6, "longest n-gram of characters", least=0, most=LONGEST)

@@ -47,8 +47,8 @@ LONGEST = 1 << 40
 class RankingMetric(Metric):
     """The mean of a measure over queries: ``ndcg@10``, ``map``, ``rr@10:relevant=2``.
 
-    Documents are in the order of their scores, and of equal ones the later by its name comes
-    first, as in trec_eval. Queries without relevant documents count 0.
+    Documents are ranked by their scores; among equals, the one whose name sorts last comes first,
+    as in trec_eval. Queries without relevant documents count 0.
 
     The statistics are the sum of the queries' values, in whole numbers of a small unit, and the
     number of queries.

@@ -183,7 +183,7 @@ function legend(spec, width) {
 // Buttons above the chart.
 function tools(target, spec) {
   const button = (words, shown, press) => el("button", { type: "button", "aria-label": words, title: words, click: press }, shown);
-  const zoom = spec.zoom ? [button("Zoom in", "+", () => zoomBy(target, 0.5)), button("Zoom out", MINUS, () => zoomBy(target, 2)), button("Show everything", "Reset", () => zoomTo(target, null))] : [];
+  const zoom = spec.zoom ? [button("Zoom in", "+", () => zoomBy(target, 0.5)), button("Zoom out", MINUS, () => zoomBy(target, 2)), button("Reset the zoom", "Reset", () => zoomTo(target, null))] : [];
   return el("div", { class: "tools" }, zoom, button("Save as SVG", "SVG", () => save(target)));
 }
 

@@ -29,7 +29,7 @@ function metricSection(m, k) {
     ], m.systems),
     el("h3", {}, "Tests"),
     table(`Tests by ${m.called}`, [
-      ["difference", (t) => brief(`${t.b} ${MINUS} ${t.a}`), false, "name"], ["", (t) => signed(t.difference), true], ["95 % interval", (t) => range(t.interval, signed), true],
+      ["systems", (t) => brief(`${t.b} ${MINUS} ${t.a}`), false, "name"], ["difference", (t) => signed(t.difference), true], ["95 % interval", (t) => range(t.interval, signed), true],
       p("p, bootstrap", "p_bootstrap"), ...(several ? [p("Holm", "p_bootstrap_holm")] : []),
       p("p, randomisation", "p_randomization"), ...(several ? [p("Holm", "p_randomization_holm")] : []),
     ], m.tests),

@@ -5,8 +5,8 @@ function contents(sections) {
   const links = sections.map(([id, name]) => el("a", { href: `#${id}` }, name));
   const toggle = el("button", { type: "button", id: "theme", "aria-label": "Light or dark colours", click: turn }, isDark() ? "Light" : "Dark");
   const nav = document.getElementById("contents");
-  if (nav.children.length === links.length + 2) return;
-  nav.replaceChildren(el("span", { class: "name" }, "tunesmith"), ...links, toggle);
+  if (nav.children.length && nav.querySelectorAll("a").length === links.length) return;
+  nav.replaceChildren(el("span", { class: "name" }, "tunesmith"), el("div", { class: "links" }, links), toggle);
 }
 
 const isDark = () => (document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";

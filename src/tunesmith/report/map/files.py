@@ -16,7 +16,7 @@ def write_map(found: MetricMap, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     found
-        What :func:`tunesmith.report.map.map.metric_map` found.
+        What :func:`tunesmith.metric_map` returned.
     path
         A name ending in .html (interactive), .png, .svg, .pdf or .json.
     """

@@ -151,7 +151,7 @@ def metric_map(
     size: tuple[int, int] = (ROWS, COLUMNS),
     strict: bool = False,
 ) -> MetricMap:
-    """Return a metric over the weights of two features, the others being as they are.
+    """Return a metric over the weights of two features, with all other weights fixed.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def metric_map(
     features
         The two features: the horizontal axis, and the vertical one.
     window
-        The ranges of both weights; chosen around the current weights and the best by default.
+        The ranges of both weights; by default around the current and the best weights.
     time_limit
         Seconds for the search of the best weights; none by default.
     size

@@ -36,19 +36,19 @@ def write_report(
     run
         A work directory, a result file, or the result of a tuner.
     path
-        Where to write: the page as .html, or what it shows as .json; None writes only pictures.
+        Where to write: the page as .html, or its content as .json; None writes only pictures.
     tuning, dev, test
-        The sets that a result at hand is of. Without the first there are no surfaces, maps and
-        sentences. A run on disk knows its own.
+        The sets of a result in memory. Without ``tuning``, the page has no surfaces, maps or
+        sentences. A run on disk names its own sets.
     figures
         A folder for every picture, as PNG and SVG.
     options
-        How much is shown.
+        How much to show.
 
     Returns
     -------
     View
-        What the page shows; ``view.warnings`` are what to be careful about.
+        The content of the page; ``view.warnings`` says what to be careful about.
     """
     if path is None and figures is None:
         raise UsageError("nothing is to be written; give a path, or figures")

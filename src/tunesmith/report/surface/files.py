@@ -38,7 +38,7 @@ def write_surface(surface: ErrorSurface, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     surface
-        What :func:`tunesmith.report.surface.surface.error_surface` found.
+        What :func:`tunesmith.error_surface` returned.
     path
         A name ending in .html (interactive), .png, .svg, .pdf or .json.
     """

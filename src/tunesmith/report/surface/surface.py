@@ -113,8 +113,8 @@ def error_surface(
     weights
         The current weights.
     features, direction, to
-        Exactly one of them: features, each of which is a line; a direction, by its
-        components; other weights, at γ = 1 of a line that begins at the current ones.
+        Give exactly one: features, each of which has a line; the components of a direction; or
+        other weights, which are at γ = 1 of a line that begins at the current ones.
     span
         A range of the line, in units of the weight, or of γ.
     strict

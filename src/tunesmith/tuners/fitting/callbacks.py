@@ -29,12 +29,11 @@ class Step:
     Attributes
     ----------
     number
-        From 0. Figures that are known only later come with the same number.
+        The number of the step, from 0. Figures that are known only later come with the same number.
     figures
-        Numbers by name, as the JSON of a result calls them: ``score``, ``dev_score``,
-        ``length_ratio`` ...
+        Numbers by name, as in the JSON of a result: ``score``, ``dev_score``, ``length_ratio`` ...
     weights
-        The weights that the figures belong to, where they are known.
+        The weights that the figures belong to, if known.
     """
 
     number: int

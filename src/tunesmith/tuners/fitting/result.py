@@ -75,16 +75,16 @@ class OtherScores:
 
 @dataclass(frozen=True)
 class TuneResult:
-    """Tuned weights and how they came about; prints itself, and is a JSON object.
+    """Tuned weights and how they came about; prints as tables, and converts to JSON.
 
     Attributes
     ----------
     tuner, metric
         Their names.
     weights
-        All weights: the tuned ones, and those of the start whose feature the data lack.
+        All weights: the tuned ones, and those of the start whose features the data lack.
     start
-        The weights that it began with.
+        The starting weights.
     score, initial_score, oracle_score
         On the metric's customary scale, evaluated afresh. The oracle is the best choice
         of candidates: the best there is if ``oracle_exact``, otherwise the best found.
@@ -95,62 +95,63 @@ class TuneResult:
     dev
         The same on a development set, whose only influence was to choose from the path.
     path
-        If a tuner had several settings, what each came to: its options, ``score``,
+        If a tuner had several settings, the result of each: its options, ``score``,
         ``dev_score``, ``test_score``, the number of weights that are not 0, and whether it was
         ``chosen``.
     history
-        One entry a step; ``run`` counts several runs from 0. Files that the command line writes
+        One entry per step; ``run`` numbers several runs from 0. Files that the command line writes
         may lack the steps within climbs.
     certificate
         What is proven about the weights; None where nothing is.
     line_searches, seconds, seed, threads
-        What it took, and what it was done with.
+        The effort, the time, and the settings.
     warnings
-        What a user should know; each was given as a warning too.
+        What to be careful about; each was also issued as a warning.
     data
         The files that were read, with their digests.
     signature
-        A line with all that is needed to do the same again.
+        One line with everything needed to repeat the run.
     others
-        What other metrics say about the same weights.
+        The scores of the same weights by other metrics.
     runs
         If there were several: ``run``, ``score`` and ``weights`` of each.
     test
         The scores on a test set, which had no influence.
     prior
-        The weights that a penalty drew towards.
+        The weights towards which a penalty pulled.
     reason
-        Why it is the chosen setting, where more than a score decided.
+        Why this setting was chosen, if more than a score decided.
     rounds
-        With a decoder in the loop, what each round came to: ``score`` (``dev_score``,
+        With a decoder in the loop, the result of each round: ``score`` (``dev_score``,
         ``test_score``) and ``length_ratio`` (likewise) of the decoder's output, the ``weights`` it
-        was decoded with, how many candidates were ``new`` and how many there are, ``list_score``
-        promised by the tuner, ``decode_seconds``, ``tune_seconds``, and whether it was
-        ``chosen``.
+        was decoded with, how many candidates were ``new`` and how many there are, the
+        ``list_score`` that the tuner predicted, ``decode_seconds``, ``tune_seconds``, and whether
+        it was ``chosen``.
     stopped
-        Why a loop ended, or after which step an interruption came.
+        Why a loop ended, or the last step before an interruption.
     interrupted
-        Whether an interruption ended it early: the weights are the best that were found by then.
+        Whether an interruption ended the run early; the weights are the best found by then.
     inputs
-        What was read, as a user named it, so that it can be read again: ``metrics``, and for each
-        of ``tune``, ``dev`` and ``test`` its files; None where there was no command line.
+        The files that were read, as the user named them, so that they can be read again:
+        ``metrics``, and for each of ``tune``, ``dev`` and ``test`` its files. None outside the
+        command line.
     test_scored
-        How often the test set has been scored with the result going to the same file, other
-        settings each time; None without a test set or a file.
+        How often the test set has been scored, with other settings each time, for results that
+        went to the same file; None without a test set or a file.
     replicates
-        If there were several independent runs, of which this is the one in the middle: ``seed``,
-        ``score``, ``dev_score``, ``test_score`` and ``file`` of each, and how they spread.
+        If there were several independent runs, of which this is the median: ``seed``, ``score``,
+        ``dev_score``, ``test_score`` and ``file`` of each, and their spread.
     verdict
-        What held-out sentences say of the tuned weights, and what to do.
+        What held-out sentences say about the tuned weights, and what to do.
     committee
-        Of a committee: its ``members`` with their scores on sentences that they were not tuned on,
-        and the ``step`` from the start towards their average. None for other tuners.
+        For a committee: its ``members`` with their scores on sentences that they were not tuned
+        on, and the ``step`` from the start towards their average. None for other tuners.
     lenpen
-        Of a tuned length penalty: ``length``, ``exponent``, the interval ``low`` to ``high`` around
-        it on which nothing changes, its ``range``, the features that are ``plain``, and exponent
-        and score of all that were ``tried``. None without one.
+        For a tuned length penalty: ``length``, ``exponent``, the interval ``low`` to ``high``
+        around it on which nothing changes, its ``range``, the features that are ``plain``, and
+        exponent and score of all that were ``tried``. Otherwise None.
     engine, workers
-        Who worked, and how many processes beside this one did; threads are in this one.
+        The engine, and how many processes worked besides this one.
     """
 
     tuner: str

@@ -40,37 +40,37 @@ INNER_FOLDS = 5
 
 @dataclass(frozen=True)
 class Fused:
-    """The weights of runs and what is known of them; prints itself, and is a JSON object.
+    """The weights of runs, and what they gain; prints as tables, and converts to JSON.
 
     Attributes
     ----------
     metric
         Its name.
     weights
-        Of each run, 0 or more; they add up to 1.
+        The weight of each run, 0 or more; they add up to 1.
     normalisation
-        What is done to scores before they are weighted: it belongs to the weights.
+        What is done to scores before they are weighted; it belongs to the weights.
     score, held_out
-        On all queries; and on queries that the weights of the folds were not tuned on, or those
-        of the test set.
+        The score on all queries; and on queries that were not tuned on: those of the folds, or of
+        the test set.
     mix
-        Of two runs: the best α, the weight of the second, with its plateau; proven.
+        For two runs: the best α, the weight of the second, with its plateau; proven.
     baselines
-        What there is without tuning.
+        The scores without tuning.
     verdict
-        Of queries that were not tuned on, against equal weights.
+        The gain over equal weights on queries that were not tuned on.
     queries, depth
-        How many were tuned on, and the most documents that a run returned for one.
+        The number of queries tuned on, and the most documents that a run returned for one.
     tuned_in_folds
         The weights and the normalisation of each fold.
     seed, seconds
-        Of the random numbers, and how long it took.
+        The seed of the random numbers, and the time it took.
     warnings
         What to be careful about.
     data
         The files, with their digests.
     signature
-        What has to be known to run the same again.
+        One line with everything needed to repeat the run.
     """
 
     metric: str
@@ -150,8 +150,8 @@ def fuse(
 ) -> Fused:
     """Find the weights of runs, 0 or more, with which their sum is ranked best.
 
-    Of two runs the best mix is found for certain: one pass over all places where two documents of
-    different grades change places. More are climbed from many starting points.
+    For two runs the best mix is proven: one pass over all points at which two documents of
+    different grades change places. With more runs, the search climbs from many starting points.
 
     Parameters
     ----------
@@ -160,14 +160,14 @@ def fuse(
     metric
         A metric of rankings, or its name.
     normalisation
-        What is done to the scores of each query and run; of several, the one that folds choose.
+        What is done to the scores of each query and run. Of several, folds choose one.
     missing
-        What a document counts that a run did not return: ``lowest``, ``zero`` or a number.
+        The score of a document that a run did not return: ``lowest``, ``zero`` or a number.
     folds
-        Queries are split into so many parts; each is scored with weights that were tuned on the
-        others, and with a normalisation that was chosen on them. 0 holds none out.
+        The number of parts into which queries are split; each is scored with weights that were
+        tuned, and a normalisation that was chosen, on the others. 0 holds none out.
     test
-        Judged queries of the same runs that are scored in place of folds.
+        Judged queries of the same runs, scored instead of folds.
     rng
         The seed.
     """

@@ -38,34 +38,36 @@ EQUAL, BEST = "equal weights", "best model"
 
 @dataclass(frozen=True)
 class Vote:
-    """The weights of classifiers and what is known of them; prints itself, and is a JSON object.
+    """The weights of classifiers, and what they gain; prints as tables, and converts to JSON.
 
     Attributes
     ----------
     metric
         Its name.
     weights
-        Of each model, of each class, or of each class of each model: 0 or more, adding up to 1.
+        The weight of each model, of each class, or of each class of each model: 0 or more, adding
+        up to 1.
     labels, models, weighted
-        What was voted on, who voted, and what has a weight.
+        The classes, the models, and what has a weight.
     adds_up
-        Whether what each model gives to the classes of a row adds up to 1, as probabilities do.
+        Whether the numbers that each model gives to the classes of a row add up to 1, as
+        probabilities do.
     score, held_out
-        On all rows; and on rows that the weights of the folds were not tuned on.
+        The score on all rows; and on rows that were not tuned on.
     mix
-        Of two weights: the best α, the weight of the second, with its plateau; proven.
+        For two weights: the best α, the weight of the second, with its plateau; proven.
     baselines
-        What there is without tuning.
+        The scores without tuning.
     verdict
-        Of rows that were not tuned on, against equal weights.
+        The gain over equal weights on rows that were not tuned on.
     rows
-        How many were tuned on.
+        The number of rows tuned on.
     seed, seconds
-        Of the random numbers, and how long it took.
+        The seed of the random numbers, and the time it took.
     warnings
         What to be careful about.
     signature
-        What has to be known to run the same again.
+        One line with everything needed to repeat the run.
     """
 
     metric: str
@@ -173,8 +175,8 @@ def vote(
 ) -> Vote:
     """Find the weights of classifiers, 0 or more, with which their weighted sum decides best.
 
-    Two weights are a line, and the best of it is proven: two models, or the threshold between two
-    classes. More are climbed by exact line searches.
+    With two weights (two models, or the threshold between two classes) the result is proven to be
+    the best. With more, exact line searches climb from many starting points.
 
     Parameters
     ----------
@@ -188,12 +190,12 @@ def vote(
     labels
         The classes in the order of the columns: those of frames, or of ``y``, unless given.
     positive
-        The class that ``f1`` is about (of two the second), or those that ``micro-f1`` counts.
+        The class that ``f1`` scores (of two, the second), or those that ``micro-f1`` counts.
     weighted
         What has a weight: ``models``; ``classes``, a threshold if there are two; or ``both``.
     folds
-        Rows are split into so many parts; each is scored with weights that were tuned on the
-        others. 0 holds none out.
+        The number of parts into which rows are split; each is scored with weights that were tuned
+        on the others. 0 holds none out.
     rng
         The seed.
     """

@@ -19,11 +19,11 @@ class Lenpen:
     Attributes
     ----------
     length
-        A feature, or a derived one as ``words``.
+        A feature, or a derived one such as ``words``.
     low, high
         The range of the exponent.
     plain
-        Patterns of features that are not divided.
+        Patterns of the features that are not divided.
     """
 
     length: str

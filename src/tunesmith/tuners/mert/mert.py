@@ -61,25 +61,24 @@ MOST_LISTED = 100_000
 class MERT(Constrained, Regularised, Remembering):
     """Minimum error rate training: exact line searches from many starting points.
 
-    Restrictions on weights and penalties keep the line search exact: it looks at the part of a
-    line that they allow, moves weights that belong together along one line, and knows where on
-    each interval a penalty is least.
+    The line search stays exact with restrictions on weights and with penalties: it searches the
+    part of a line that they allow, moves tied weights along one line, and knows where on each
+    interval a penalty is least.
 
-    With ``smoothing`` (Cer et al. 2008) a step is judged by the smoothed objective of the
-    interval that it leads to, against that of the interval around the weights on the same
-    line. The metric itself may fall on the way: a plateau is worth more than a peak among
-    bad neighbours. As a step on one line may undo one on another, a climb ends after a fixed
-    number of them at the latest. Ends of climbs are compared by the mean, over the lines of
-    all features, of the smoothed objective there, since that of one line alone says little.
+    With ``smoothing`` (Cer et al. 2008), a step is judged by the smoothed objective of the
+    interval it leads to, compared with that of the current interval on the same line. The metric
+    itself may fall: a plateau is worth more than a peak among bad neighbours. A step on one line
+    may undo one on another, so a climb ends after a fixed number of steps at the latest. The ends
+    of climbs are compared by their smoothed objective, averaged over the lines of all features.
 
-    In a loop with a decoder it climbs from the weights of earlier rounds too: from the best 10
-    of them on the lists as they are now, or from the best where a climb is costly.
+    In a loop with a decoder, it also climbs from weights of earlier rounds: from the 10 that are
+    best on the current lists, or only from the best if a climb is costly.
 
-    On forests a line search is as exact as on lists, over all derivations, and takes far longer.
-    So it looks for a good beginning on lists first, as a loop with a decoder would: the best
-    derivations of each forest, tuned on, merged with the best under the new weights, tuned on
-    again. It climbs from there too if that is better, on the forests, than the start. So the
-    result is never worse there than that of any of these rounds.
+    On forests a line search is as exact as on lists, over all derivations, but takes far longer.
+    So it first looks for a good starting point on lists, as a loop with a decoder would: it tunes
+    on the best derivations of each forest, merges them with the best under the new weights, and
+    tunes again. It also climbs from there, if that is better on the forests than the start. The
+    result on the forests is therefore never worse than that of any of these rounds.
     """
 
     restarts: int | None = option(
@@ -88,7 +87,9 @@ class MERT(Constrained, Regularised, Remembering):
         least=0,
     )
     begin: Literal["near", "anywhere"] = option(
-        "near", "where restarts begin: near the best weights so far, one in four anywhere; or all"
+        "near",
+        "where restarts begin: three in four near the best weights so far, the others anywhere "
+        "(near); or all of them anywhere",
     )
     walks: int | None = option(
         None,

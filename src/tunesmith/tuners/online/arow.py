@@ -18,10 +18,10 @@ from tunesmith.tuners.online.model import Model, Update
 @TUNERS.register("arow")
 @dataclass(frozen=True)
 class AROW(MIRA):
-    """AROW: MIRA, in which weights that have changed often change less.
+    """AROW: MIRA in which weights that have changed often change less.
 
-    Weights have variances, Σ, which take the place of the learning rate. They begin with
-    ``rate``, or with what ``feature_rate`` says, and fall with every change.
+    Every weight has a variance (Σ), which replaces the learning rate. It starts at ``rate``, or
+    as ``feature_rate`` says, and shrinks with every update.
     """
 
     rate: float = option(1.0, "the initial learning rates, or variances", above=0, below=np.inf)

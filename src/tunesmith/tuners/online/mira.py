@@ -82,7 +82,7 @@ class _Pooled:
 @TUNERS.register("mira")
 @dataclass(frozen=True)
 class MIRA(HopeFear):
-    """MIRA: the least change that makes margins as wide as losses, by cutting planes."""
+    """MIRA: the smallest change that makes every margin as wide as its loss, by cutting planes."""
 
     epsilon: float = option(
         0.01, "precision to which the problem of each sentence is solved", above=0, below=np.inf

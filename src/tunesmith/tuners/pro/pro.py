@@ -42,14 +42,14 @@ IN_LOOP = 0.1
 class PRO(Rounds):
     """Pairwise ranking optimisation: a classifier learns which of two candidates is better.
 
-    In each round pairs are sampled from every group, selected and accepted, and a ranker learns
-    from them; each of the four steps can be replaced by a class of one's own,
-    ``path/to/file.py:Name``. On the same lists one round is enough, unless the objective changes
-    by rounds. The new weights do not depend on the old ones but by ``interpolation``.
+    In each round, pairs are sampled from every group, selected and accepted, and a ranker learns
+    from them. You can replace each of these four steps by a class of your own,
+    ``path/to/file.py:Name``. On fixed lists one round is enough, unless the objective changes
+    between rounds. The new weights depend on the old ones only through ``interpolation``.
 
-    In a loop with a decoder each of its rounds is one round here. The new weights are brought to
-    the length (the Euclidean norm) of the old ones before they are mixed: the scale of a ranker's
-    weights means nothing to a decoder, and Ψ would mean another mixture with every strength.
+    In a loop with a decoder, each round of the loop is one round here. The new weights are scaled
+    to the Euclidean norm of the old ones before they are mixed: the scale of a ranker's weights
+    means nothing to a decoder, and Ψ would mean another mixture with every strength.
 
     Table 1 of the length paper, and the fixes of the monsters paper, are settings of ``select``
     and ``accept``: plain PRO is ``select=("difference",)``; without threshold and with random

@@ -88,7 +88,7 @@ function candidates(set, one, again) {
     el("h3", {}, `Candidates (${number(one.candidates.length)} of ${number(one.count)})`),
     table("Candidates", [
       ["rank", (c) => number(c.rank_after), true],
-      ["text", (c, k) => el("button", { type: "button", "aria-label": `Look at candidate ${k + 1}`, click: () => press(k) }, said(short(c.text, 300) || "(empty)")), false, "text"],
+      ["text", (c, k) => el("button", { type: "button", title: "Look at this candidate", click: () => press(k) }, said(short(c.text, 300) || "(empty)")), false, "text"],
       ["output", (c) => role(c)], [set.score_name, (c) => score(c.score), true],
       ["model", (c) => even(c.total, places), true], ["rank before", (c) => number(c.rank_before), true],
     ], one.candidates, { chosen: (c) => c === looked }),
