@@ -1,7 +1,7 @@
 """The decorators of all compiled loops.
 
-``cache`` keeps machine code on disk, ``fingerprint`` says of which code it was made, and
-``compiling`` knows how long compiling took.
+``cache`` keeps machine code on disk, ``fingerprint`` says of which code it was made, ``linking``
+puts kernels into those that call them, and ``compiling`` knows how long compiling took.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from numba.core.registry import CPUDispatcher
 
 from tunesmith.kernels.cache import KernelCache
 from tunesmith.kernels.compiling import watch_compiler
+from tunesmith.kernels.linking import call_linked
 from tunesmith.kernels.numbering import number_uniquely
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -42,32 +43,21 @@ def inlined(function: F) -> F:
 
 
 def _compile(function: F, inline: str) -> F:
+    options: dict[str, Any] = {"inline": inline, "nogil": True, "error_model": "numpy"}
     # Nobody passes a kernel to another as a value: the wrapper for that is not compiled.
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-    dispatcher: Any = numba.njit(inline=inline, **options)(function)
+    dispatcher: Any = numba.njit(no_cfunc_wrapper=True, **options)(function)
     if isinstance(dispatcher, CPUDispatcher):  # with NUMBA_DISABLE_JIT the function itself
         # What ``cache=True`` does, with our own cache in place of numba's.
         dispatcher._cache = KernelCache(dispatcher)
-        dispatcher.get_call_template = _with_plain_types(dispatcher.get_call_template)
+        call_linked(dispatcher, _plain_type, options)
     return dispatcher  # type: ignore[no-any-return]
 
 
-def _with_plain_types(find: Callable[..., Any]) -> Callable[..., Any]:
+def _plain_type(of: Any) -> Any:
     """Let calls from other kernels that differ only in the types of numbers use one version.
 
     numba would compile a kernel once more for each constant that it is called with, and for
     numbers of 32 bits beside those of 64.
     """
-
-    def find_template(arguments: Any, keywords: Any) -> Any:
-        plain = tuple(map(_plain_type, arguments))
-        return find(
-            plain, {name: _plain_type(argument_type) for name, argument_type in keywords.items()}
-        )
-
-    return find_template
-
-
-def _plain_type(of: Any) -> Any:
     of = types.unliteral(of)
     return types.int64 if isinstance(of, types.Integer) and of.signed else of

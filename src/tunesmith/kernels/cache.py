@@ -39,7 +39,7 @@ from tunesmith.kernels.fingerprint import fingerprint
 #: Names another folder for compiled kernels.
 VARIABLE = "TUNESMITH_CACHE_DIR"
 SUFFIX = ".kernel"
-_MAGIC = b"tunesmith kernel 1\n"
+_MAGIC = b"tunesmith kernel 2\n"
 _SETTINGS = (
     "OPT",
     "LOOP_VECTORIZE",

@@ -32,7 +32,7 @@ from tunesmith.hiero.chart.cube_queue import (
 )
 from tunesmith.hiero.chart.parse import Parse
 from tunesmith.hiero.chart.sentence_rules import SentenceRules
-from tunesmith.hiero.lm.states import add_phrase, add_word, begin, clear
+from tunesmith.hiero.lm.states import add_phrase, add_word, begin, clear, longest_context
 from tunesmith.hiero.tables import ModelArrays, Singles
 from tunesmith.inference.forests.derivations import grown, grown_floats, grown_offsets
 from tunesmith.kernels import kernel
@@ -137,12 +137,13 @@ def search(
         Whether the beginning and the end of the sentence are still to be added.
     """
     count = model_weights.shape[0]
-    context = models.orders.max() - 1 if count else 0
+    context = longest_context(models)
     limit = pop_limit if pop_limit > 0 else ALL
     few = option_limit if option_limit > 0 else ALL
     guesses = rule_scores.copy()
     for m in range(count):
-        guesses += model_weights[m] * rules.estimates[:, m]
+        for rule in range(guesses.shape[0]):
+            guesses[rule] += model_weights[m] * rules.estimates[rule, m]
     ranked = _rank_rules(rules.option_start, guesses)
     arity = _greatest_arity(parse)
     nodes = _more_nodes(_no_nodes(count, context), 1024)
@@ -197,7 +198,7 @@ def search(
             value = evaluated.values[queue.rows[entry, PLACE]]
             _push_successors(entry, tails, guesses[rule], value, first, nodes, queue, seen, used)
         first[v + 1] = used[NODES]
-        by_score = argsort(-nodes.scores[first[v] : used[NODES]])
+        by_score = argsort(_negative(nodes.scores[first[v] : used[NODES]]))
         for k in range(by_score.shape[0]):
             nodes.order[first[v] + k] = first[v] + by_score[k]
     return _chart_of(nodes, edges, used, first[parse.goal], models, model_weights, has_ends)
@@ -328,13 +329,13 @@ def _settle(
         used[NODES] += 1
         table[slot] = node
         nodes.vertices[node] = v
-        nodes.ints[node] = evaluated.ints[place]
-        nodes.floats[node] = evaluated.floats[place]
+        copy_to(nodes.ints[node], 0, evaluated.ints[place])
+        copy_to(nodes.floats[node], 0, evaluated.floats[place])
         nodes.best[node], nodes.scores[node] = edge, value
     elif value > nodes.scores[node]:
         nodes.best[node], nodes.scores[node] = edge, value
     edges.heads[edge], edges.rules[edge] = node, rule
-    edges.probabilities[edge] = evaluated.probabilities[place]
+    copy_to(edges.probabilities[edge], 0, evaluated.probabilities[place])
     for k in range(tails.shape[0]):
         rank = queue.rows[entry, RANKS + k]
         edges.tails[used[TAILS]] = nodes.order[first[tails[k]] + rank]
@@ -388,24 +389,35 @@ def _chart_of(
 ) -> Chart:
     """Make a chart, with a goal above the nodes of the whole sentence, from the first on."""
     goal, count = used[NODES], used[EDGES]
-    more = goal - first
-    every = edges.tail_start[: count + 1]
+    all_edges = count + goal - first
+    heads, rules = np.full(all_edges, goal, np.int32), np.full(all_edges, GOAL, np.int32)
+    copy_to(heads, 0, edges.heads[:count])
+    copy_to(rules, 0, edges.rules[:count])
+    tail_start = np.empty(all_edges + 1, np.int64)
+    copy_to(tail_start, 0, edges.tail_start[: count + 1])
+    for e in range(count, all_edges):
+        tail_start[e + 1] = tail_start[e] + 1
+    tails = np.empty(tail_start[all_edges], np.int32)
+    copy_to(tails, 0, edges.tails[: used[TAILS]])
+    copy_to(tails, used[TAILS], nodes.order[first:goal])
+    probabilities = np.zeros((all_edges, model_weights.shape[0]))
+    copy_rows(probabilities, 0, edges.probabilities[:count])
     chart = Chart(
         grown(nodes.vertices, goal + 1)[: goal + 1].copy(),
         grown_floats(nodes.scores, goal + 1)[: goal + 1].copy(),
         grown(nodes.best, goal + 1)[: goal + 1].copy(),
-        np.concatenate((edges.heads[:count], np.full(more, goal, np.int32))),
-        np.concatenate((edges.rules[:count], np.full(more, GOAL, np.int32))),
-        np.concatenate((every, used[TAILS] + 1 + np.arange(more))),
-        np.concatenate((edges.tails[: used[TAILS]], nodes.order[first:goal])),
-        np.concatenate((edges.probabilities[:count], np.zeros((more, model_weights.shape[0])))),
+        heads,
+        rules,
+        tail_start,
+        tails,
+        probabilities,
     )
     chart.vertices[goal] = chart.vertices[goal - 1]
     chart.scores[goal], chart.best[goal] = -np.inf, count
-    context = models.orders.max() - 1 if model_weights.shape[0] else 0
+    context = longest_context(models)
     width = 3 + 2 * context
     ints, floats = np.zeros(width, np.int32), np.zeros(context, np.float32)
-    for e in range(count, chart.heads.shape[0]):
+    for e in range(count, all_edges):
         node = chart.tails[chart.tail_start[e]]
         score = chart.scores[node]
         if has_ends:
@@ -423,6 +435,14 @@ def _chart_of(
 
 
 @kernel
+def _negative(values: Floats) -> Floats:
+    negative = np.empty(values.shape[0])
+    for i in range(values.shape[0]):
+        negative[i] = -values[i]
+    return negative
+
+
+@kernel
 def _rank_rules(option_start: Ints, guesses: Floats) -> Ids:
     """Return the rules of each option, those first that are expected to be best."""
     ranked = np.empty(guesses.shape[0], np.int32)
@@ -431,7 +451,7 @@ def _rank_rules(option_start: Ints, guesses: Floats) -> Ids:
         if hi - lo == 1:
             ranked[lo] = lo
             continue
-        by_guess = argsort(-guesses[lo:hi])
+        by_guess = argsort(_negative(guesses[lo:hi]))
         for k in range(hi - lo):
             ranked[lo + k] = lo + by_guess[k]
     return ranked

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from tunesmith.arrays import Floats, Ids, Ints
+from tunesmith.arrays import Floats, Ids, Ints, Number
 from tunesmith.data.forests import ForestArrays
 from tunesmith.hiero.chart.cubes import GOAL, Chart
 from tunesmith.hiero.chart.parse import Parse
 from tunesmith.hiero.chart.sentence_rules import SentenceRules
-from tunesmith.hiero.lm.states import add_word, begin
+from tunesmith.hiero.lm.states import add_word, begin, longest_context
 from tunesmith.hiero.tables import ModelArrays
 from tunesmith.kernels import kernel
 
@@ -25,16 +25,21 @@ def chart_forest(
     """
     nodes = chart.vertices.shape[0]
     start, by_head, number, kept_edges = _in_forest(chart, best_only)
-    used_nodes = number.max() + 1
-    sizes = np.zeros(3, np.int64)
+    used_nodes = 0
+    for n in range(nodes):
+        used_nodes = max(used_nodes, number[n] + 1)
+    all_tails, all_features, all_words = 0, 0, 0
     for e in by_head:
         if number[chart.heads[e]] >= 0:
-            sizes += _sizes(chart, rules, e)
+            arity, features, size = _sizes(chart, rules, e)
+            all_tails += arity
+            all_features += features
+            all_words += size
     edge_start = np.zeros(used_nodes + 1, np.int64)
-    tail_start, tails = np.zeros(kept_edges + 1, np.int64), np.empty(sizes[0], np.int32)
+    tail_start, tails = np.zeros(kept_edges + 1, np.int64), np.empty(all_tails, np.int32)
     feature_start = np.zeros(kept_edges + 1, np.int64)
-    ids, values = np.empty(sizes[1], np.int32), np.empty(sizes[1])
-    word_start, words = np.zeros(kept_edges + 1, np.int64), np.empty(sizes[2], np.int32)
+    ids, values = np.empty(all_features, np.int32), np.empty(all_features)
+    word_start, words = np.zeros(kept_edges + 1, np.int64), np.empty(all_words, np.int32)
     covered = np.empty(used_nodes, np.int32)
     at = 0
     for n in range(nodes):
@@ -53,8 +58,10 @@ def chart_forest(
             word_start[at + 1] = _write_words(chart, rules, e, word_start[at], words, hidden)
             at += 1
         edge_start[number[n] + 1] = at
+    node_start = np.zeros(2, np.int64)
+    node_start[1] = used_nodes
     return ForestArrays(
-        np.array([0, used_nodes]),
+        node_start,
         edge_start,
         tail_start,
         tails,
@@ -126,7 +133,7 @@ def _by_head(chart: Chart, best_only: bool) -> tuple[Ints, Ints]:
 
 
 @kernel
-def _sizes(chart: Chart, rules: SentenceRules, e: int) -> Ints:
+def _sizes(chart: Chart, rules: SentenceRules, e: int) -> tuple[Number, Number, Number]:
     """Return how many tails, features and words a hyperedge has at most."""
     tails = chart.tail_start[e + 1] - chart.tail_start[e]
     features, words = chart.probabilities.shape[1], tails
@@ -134,7 +141,7 @@ def _sizes(chart: Chart, rules: SentenceRules, e: int) -> Ints:
     if rule != GOAL:
         features += rules.feature_start[rule + 1] - rules.feature_start[rule]
         words = rules.target_start[rule + 1] - rules.target_start[rule]
-    return np.array([tails, features, words])
+    return tails, features, words
 
 
 @kernel
@@ -179,7 +186,7 @@ def _write_words(
 def chart_of_nothing(models: ModelArrays, model_weights: Floats, has_ends: bool) -> Chart:
     """Return the chart of a sentence without words: it becomes one without words."""
     count = model_weights.shape[0]
-    context = models.orders.max() - 1 if count else 0
+    context = longest_context(models)
     state, backoffs = np.zeros(3 + 2 * context, np.int32), np.zeros(context, np.float32)
     probabilities = np.zeros((1, count))
     score = 0.0

@@ -9,7 +9,7 @@ import numpy as np
 from tunesmith.arrays import Flags, Floats, Ids, Ints, Number
 from tunesmith.hiero.chart.arcs import EMPTY_PATH, ArcScores, count_scores, write_scores
 from tunesmith.hiero.chart.parse import Parse
-from tunesmith.hiero.lm.states import add_word, begin, clear
+from tunesmith.hiero.lm.states import add_word, begin, clear, longest_context
 from tunesmith.hiero.tables import GrammarArrays, ModelArrays
 from tunesmith.inference.forests.derivations import grown, grown_floats
 from tunesmith.kernels import kernel
@@ -282,7 +282,7 @@ def _estimates(models: ModelArrays, start: Ints, nodes: Ids) -> Floats:
     """Return what each model says of each target side's words [R, M], tails forgotten."""
     size, count = start.shape[0] - 1, models.orders.shape[0]
     estimates = np.zeros((size, count))
-    width = models.orders.max() - 1 if count else 0
+    width = longest_context(models)
     ints, floats = np.zeros(3 + 2 * width, np.int32), np.zeros(width, np.float32)
     for m in range(count):
         for r in range(size):

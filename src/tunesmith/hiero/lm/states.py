@@ -46,6 +46,15 @@ _0, _1, _32 = np.uint64(0), np.uint64(1), np.uint64(32)
 
 
 @kernel
+def longest_context(models: ModelArrays) -> int:
+    """Return K, how many words back a model looks; 0 if there is none."""
+    longest = 1
+    for order in models.orders:
+        longest = max(longest, order)
+    return longest - 1
+
+
+@kernel
 def clear(ints: Ids, floats: Singles) -> None:
     """Nothing is said yet."""
     ints[:] = 0

@@ -144,8 +144,8 @@ def natural_bleu(row: Floats, scoring: tuple[int, int, float, float]) -> float:
         if not adds:
             least = min(least, row[2 + n], row[2 + order + n])
     if order > FEW or least < 1.0:
-        rows = add_k(row, scoring, -1.0).reshape(1, row.shape[0])
-        out = np.empty(1)
+        rows, out = np.empty((1, row.shape[0])), np.empty(1)
+        copy_to(rows[0], 0, add_k(row, scoring, -1.0))
         score_rows(rows, order, smoothing, added, scale, out)
         return float(out[0]) / 100.0
     bleu = _root(above / below, order)

@@ -159,7 +159,7 @@ def envelope_of(
     as offsets and hyperedges. An offset of -1 stands for a derivation that is too long.
     """
     goal = arrays.node_start[forest + 1] - arrays.node_start[forest] - 1
-    size = np.abs(scores).max(), np.abs(slopes).max()
+    size = _greatest(scores), _greatest(slopes)
     gaps = room_for_places(8, goal + 1, scores.shape[0])
     pairs, wide = first_tails(arrays, forest, goal + 1)
     now, choice = np.zeros((goal + 2, 2)), np.empty(goal + 1, np.int32)
@@ -209,6 +209,15 @@ def envelope_of(
         place[0], place[waiting] = b, a
         waiting -= 1
     return _written(rows[:lines], spans[:lines], edges)
+
+
+@kernel
+def _greatest(values: Floats) -> float:
+    """Return the greatest absolute value."""
+    greatest = 0.0
+    for value in values:
+        greatest = max(greatest, abs(value))
+    return greatest
 
 
 @kernel

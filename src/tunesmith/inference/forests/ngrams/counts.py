@@ -225,7 +225,10 @@ def _count(
     """Return the counts of a forest that was split."""
     edges = split.origin.shape[0]
     counts = np.zeros((edges, 2 + 2 * order))
-    room = room_of(word_start, edge0, edge0 + split.origin.max() + 1, order - 1)
+    last = 0
+    for e in range(edges):
+        last = max(last, split.origin[e])
+    room = room_of(word_start, edge0, edge0 + last + 1, order - 1)
     laid, ends = np.empty(room, np.int32), np.empty(room, np.int32)
     for e in range(edges):
         edge = edge0 + split.origin[e]
