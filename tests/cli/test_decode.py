@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.cli.commands import Run, by_group, model_score, parse_moses
+from tests.helpers.hiero.kenlm_files import binary_of
 from tests.helpers.hiero.model_files import (
+    MODEL,
     OTHER,
     RULES,
     SENTENCES,
@@ -351,6 +353,18 @@ def test_several_language_models(
     wanted = sum(OTHER.sentence(["that", "</s>"]))
     values = dict(part.split("=") for part in line.split(" ||| ")[2].split())
     assert float(values["Second"]) == pytest.approx(wanted, abs=1e-5)
+
+
+def test_a_binary_language_model(
+    cli: Run, parts: list[str], plain: Path, make: Make, refused: Refused
+) -> None:
+    options = ("--input", plain, "--nbest", 50)
+    lists = cli("decode", *parts, *options).lines()
+    binary = make("lm.binary", binary_of(MODEL))
+    assert cli("decode", *parts[:2], "--lm", binary, *parts[4:], *options).lines() == lists
+    trie = make("lm.trie", binary_of(MODEL).replace(b"\0\0\xc0?\0", b"\0\0\xc0?\2", 1))
+    said = refused("decode", *parts[:2], "--lm", trie, *parts[4:], *options)
+    assert "a 'trie' binary of KenLM" in said
 
 
 @pytest.mark.long

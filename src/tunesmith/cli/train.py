@@ -106,7 +106,8 @@ def run(
     lm: Annotated[
         str | None,
         typer.Option(
-            help="A language model to use (ARPA); by default one is estimated.",
+            help="A language model to use, ARPA or KenLM's probing binary; by default one is "
+            "estimated.",
             metavar="FILE",
             show_default=False,
         ),

@@ -46,7 +46,8 @@ class HieroDecoder(Decoder):
     grammar: tuple[str, ...] = option((), "rules, instead of a model", "FILE")
     lm: tuple[str, ...] = option(
         (),
-        "a language model (ARPA), instead of the model's; NAME=FILE names its feature",
+        "a language model (ARPA, or KenLM's probing binary), instead of the model's; NAME=FILE "
+        "names its feature",
         "FILE",
     )
     joshua: str = option("", "a joshua.config, instead of a model", "FILE")

@@ -16,13 +16,13 @@ Singles = NDArray[np.float32]
 ENTRY = np.dtype([("key", np.uint64), ("probability", np.float32), ("backoff", np.float32)])
 #: Flags in the key of an n-gram: a longer one ends in it; a longer one begins with it, or it has a
 #: back-off, or what it is the end of has one.
-EXTENDS_LEFT, EXTENDS_RIGHT = np.uint64(1 << 63), np.uint64(1 << 31)
+EXTENDS_LEFT, EXTENDS_RIGHT = np.uint64(1 << 63), np.uint64(1 << 62)
 #: The rest of a key.
-PLAIN = np.uint64(0x7FFFFFFF7FFFFFFF)
+PLAIN = np.uint64((1 << 62) - 1)
 #: The key of an empty place.
 EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
 #: Columns of ``ModelArrays.layout``.
-FIRST, TABLE, MASK = 0, 1, 2
+FIRST, TABLE, MASK, HASHED = 0, 1, 2, 3
 
 
 class ModelArrays(NamedTuple):
@@ -33,9 +33,9 @@ class ModelArrays(NamedTuple):
     model has words of its own, and nodes are counted within the model. Node k of model m is
     ``entries[layout[m, FIRST] + k]``. Those that are no unigrams stand in a table with open
     addressing: the search for the child of a node for a word begins at the entry
-    ``layout[m, TABLE] + (spread_bits(node << 32 | word) & layout[m, MASK])``, and ends at the
-    child, whose key this is but for its flags, or at an empty place. The table is exact: no two
-    pairs of a node and a word share a key.
+    ``layout[m, TABLE] + (spread_bits(key) & layout[m, MASK])`` with the ``child_key`` of both, and
+    ends at the child, whose key this is but for its flags, or at an empty place. The table is
+    exact, as no two pairs of a node and a word share a key, but where the model is hashed.
 
     Attributes
     ----------
@@ -43,9 +43,9 @@ class ModelArrays(NamedTuple):
         The greatest length of an n-gram of each model.
     begins, ends, unknowns : int32[M]
         The nodes of ``<s>``, ``</s>`` and ``<unk>``.
-    layout : int64[M, 3]
-        Where the entries of a model begin, where its table begins, and the size of the table, a
-        power of two, less 1.
+    layout : int64[M, 4]
+        Where the entries of a model begin, where its table begins, the size of the table, a
+        power of two, less 1, and whether the model is hashed: its keys are hashes of words.
     entries : ENTRY[...]
         Keys with flags, and logarithms to base 10.
     """

@@ -10,6 +10,7 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from tests.helpers.hiero.arpa_files import WORDS, arpas, model_of
+from tests.helpers.hiero.kenlm_files import EXAMPLE, FILE
 from tests.helpers.tiers import examples
 from tunesmith.hiero.lm.language_model import LanguageModel
 
@@ -48,6 +49,12 @@ def test_small_models(arpa, sentences, bos, eos):
     ours = model_of(arpa.text())
     for words in sentences:
         check(ours, theirs, words, bos, eos)
+
+
+@settings(max_examples=examples(100))
+@given(st.lists(st.sampled_from([*sorted({g[0] for g in EXAMPLE.ngrams}), "unheard"]), max_size=9))
+def test_its_binary_model(words):
+    check(LanguageModel.read(FILE), kenlm.Model(str(FILE)), words)
 
 
 def test_a_real_model(shared_data):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.helpers.hiero.arpa_files import WORDS, Arpa, arpas, model_of
+from tests.helpers.hiero.kenlm_files import binary_model
 from tests.helpers.tiers import examples
 from tunesmith.hiero.lm.language_model import LanguageModels
 from tunesmith.hiero.lm.states import (
@@ -31,10 +34,14 @@ phrases = st.lists(
 
 
 class Chart:
-    """Phrases of several models, with their states and probabilities."""
+    """Phrases of several models, ARPA or binary files, with their states and probabilities."""
 
-    def __init__(self, *given: Arpa) -> None:
-        models = {f"lm{m}": model_of(one.text()) for m, one in enumerate(given)}
+    def __init__(self, *given: Arpa, binary: bool = False) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            models = {
+                f"lm{m}": binary_model(arpa, Path(folder)) if binary else model_of(arpa.text())
+                for m, arpa in enumerate(given)
+            }
         self.models = LanguageModels(models)
         self.places = int(self.models.arrays.orders.max()) - 1
 
@@ -80,6 +87,23 @@ def leaves(phrase) -> list[str]:
 def test_any_bracketing_gives_the_probability_of_the_sentence(arpa, phrase):
     *_, total = Chart(arpa).said(0, [*phrase, "</s>"], begins=True)
     assert total == pytest.approx(sum(arpa.sentence([*leaves(phrase), "</s>"])), abs=1e-6)
+
+
+@settings(max_examples=examples(200))
+@given(st.lists(arpas(first_order=2, contexts=True), min_size=1, max_size=2), phrases)
+def test_binary_models_score_any_bracketing(given_models, phrase):
+    # After the end of a sentence KenLM's flags let nothing follow, not even a back-off.
+    given_models = [
+        Arpa(
+            arpa.order,
+            {gram: (p, 0.0 if gram[-1] == "</s>" else b) for gram, (p, b) in arpa.ngrams.items()},
+        )
+        for arpa in given_models
+    ]
+    chart = Chart(*given_models, binary=True)
+    for m, arpa in enumerate(given_models):
+        *_, total = chart.said(m, [*phrase, "</s>"], begins=True)
+        assert total == pytest.approx(sum(arpa.sentence([*leaves(phrase), "</s>"])), abs=1e-6)
 
 
 def bracketings(words: tuple[str, ...]) -> list[list]:

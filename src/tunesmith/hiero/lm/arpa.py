@@ -46,9 +46,6 @@ from tunesmith.io.text.utf8 import check_utf8
 
 #: The longest n-grams that are read.
 MAX_ORDER = 16
-#: How binary models of KenLM begin. They hold hashes and bits for its own search, and its Python
-#: module answers queries one at a time, so that no arrays of ours can be made of them.
-BINARY = b"mmap lm http://kheafield.com/code"
 #: The logarithm of 0, as many write it.
 NOTHING = -99.0
 
@@ -113,13 +110,6 @@ class ArpaReader:
         self._has_nothing = False
         self._pieces: list[tuple[Ids, Singles, Singles]] = []
         self._runs: list[tuple[int, int]] = []
-        if self.source.head().startswith(BINARY):
-            raise FormatError(
-                self.source.name,
-                None,
-                "it is a binary model of KenLM, which does not list its n-grams",
-                "give the ARPA file that build_binary made it from (lmplz writes one)",
-            )
         self.source.check_line_ends()
         for block in self.source.blocks():
             if self._place == _BEFORE and not block.lstrip().startswith(b"\\data\\"):

@@ -21,6 +21,8 @@ from tunesmith.arrays import Floats, Ids, Ints, Number
 from tunesmith.data.candidates import FileDigest
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.hiero.lm.arpa import MAX_ORDER, ArpaReader
+from tunesmith.hiero.lm.kenlm import BINARY, read_binary
+from tunesmith.hiero.lm.keys import child_key
 from tunesmith.hiero.lm.tables import build, joined, model_arrays
 from tunesmith.hiero.store import (
     ABOUT,
@@ -35,6 +37,7 @@ from tunesmith.hiero.tables import (
     ENTRY,
     EXTENDS_LEFT,
     EXTENDS_RIGHT,
+    HASHED,
     MASK,
     PLAIN,
     TABLE,
@@ -48,9 +51,9 @@ from tunesmith.kernels.bits import spread_bits
 from tunesmith.kernels.copying import copy_to
 
 #: What a saved model says that it is.
-SCHEMA = "tunesmith.lm/1"
+SCHEMA = "tunesmith.lm/2"
 
-_1, _32 = np.uint64(1), np.uint64(32)
+_1 = np.uint64(1)
 
 
 class WordScore(NamedTuple):
@@ -112,16 +115,20 @@ class LanguageModel(Portable):
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> LanguageModel:
-        """Read an ARPA file, plain or compressed, or a folder that was saved."""
+        """Read an ARPA file or KenLM's form of one, compressed or not, or a folder."""
         if Path(path).is_dir():
             if not (Path(path) / ABOUT).exists() and (Path(path) / "lm" / ABOUT).is_file():
                 problem = "this is a whole model, not a language model"
                 raise FormatError(str(path), None, problem, f"name {Path(path) / 'lm'}")
             return _load(path)
-        reader = ArpaReader(Source(path))
+        source = Source(path)
+        if source.head().startswith(BINARY):
+            arrays, words = read_binary(source)
+            return cls(arrays, Vocabulary.of(words), (source.digest("kenlm"),))
+        reader = ArpaReader(source)
         reader.read()
         arrays, words = build(reader)
-        return cls(arrays, Vocabulary.of(words), (reader.source.digest("arpa"),))
+        return cls(arrays, Vocabulary.of(words), (source.digest("arpa"),))
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the model into a folder, from where it is mapped when it is read."""
@@ -132,6 +139,7 @@ class LanguageModel(Portable):
             "begin": int(arrays.begins[0]),
             "end": int(arrays.ends[0]),
             "unknown": int(arrays.unknowns[0]),
+            "hashed": int(arrays.layout[0, HASHED]),
             "files": [[file.path, file.sha256, file.format] for file in self.files],
         }
         stored: dict[str, NDArray[Any]] = {"entries": arrays.entries, **self.vocabulary.arrays()}
@@ -259,6 +267,7 @@ def _load(folder: str | os.PathLike[str]) -> LanguageModel:
         _whole(folder, header, "unknown"),
         len(vocabulary.order),
         load_array(folder, "entries", ENTRY),
+        _whole(folder, header, "hashed") != 0,
     )
     if not _sound(arrays, vocabulary):
         raise FormatError(
@@ -314,7 +323,7 @@ def _ends(entries: NDArray[Any], words: int) -> bool:
 def _child(models: ModelArrays, node: Number, word: Number) -> Number:
     """Return the node of the n-gram that begins with a word before another one, or -1."""
     table, mask = models.layout[0, TABLE], np.uint64(models.layout[0, MASK])
-    key = (np.uint64(node) << _32) | np.uint64(word)
+    key = child_key(models.layout[0, HASHED], models.entries[node]["key"], node, word)
     place = spread_bits(key) & mask
     while True:
         at = table + np.int64(place)

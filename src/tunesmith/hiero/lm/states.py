@@ -25,11 +25,13 @@ from __future__ import annotations
 import numpy as np
 
 from tunesmith.arrays import Ids, Number
+from tunesmith.hiero.lm.keys import child_key
 from tunesmith.hiero.tables import (
     EMPTY,
     EXTENDS_LEFT,
     EXTENDS_RIGHT,
     FIRST,
+    HASHED,
     MASK,
     PLAIN,
     TABLE,
@@ -42,7 +44,7 @@ from tunesmith.kernels.copying import copy_to
 
 #: Where a state has its left length, whether it is complete, its right length, its left nodes.
 LEFT, COMPLETE, RIGHT, NODES = 0, 1, 2, 3
-_0, _1, _32 = np.uint64(0), np.uint64(1), np.uint64(32)
+_0, _1 = np.uint64(0), np.uint64(1)
 
 
 @kernel
@@ -80,6 +82,7 @@ def add_word(models: ModelArrays, m: int, word: int, ints: Ids, floats: Singles)
     """Append a word, a unigram's node, and return the change of the log10 probability."""
     entries, layout, most = models.entries, models.layout, models.orders[m] - 1
     start, table, mask = layout[m, FIRST], layout[m, TABLE], np.uint64(layout[m, MASK])
+    is_hashed = layout[m, HASHED]
     places = floats.shape[0]
     words = NODES + places  # where they begin
     used = np.int64(ints[RIGHT])
@@ -91,7 +94,7 @@ def add_word(models: ModelArrays, m: int, word: int, ints: Ids, floats: Singles)
     context_length = 1 if entry & EXTENDS_RIGHT != _0 else 0
     matched = 0
     while matched < used and entry & EXTENDS_LEFT != _0:
-        key = (np.uint64(at - start) << _32) | np.uint64(ints[words + matched])
+        key = child_key(is_hashed, entry, at - start, ints[words + matched])
         place = spread_bits(key) & mask
         entry = entries[table + np.int64(place)]["key"]
         while entry & PLAIN != key and entry != EMPTY:
@@ -153,6 +156,7 @@ def add_phrase(
 
     entries, layout, most = models.entries, models.layout, models.orders[m] - 1
     start, table, mask = layout[m, FIRST], layout[m, TABLE], np.uint64(layout[m, MASK])
+    is_hashed = layout[m, HASHED]
     words = NODES + places  # where they begin
     for first in range(np.int64(other_ints[LEFT])):
         if used == 0:
@@ -163,7 +167,7 @@ def add_phrase(
         context_length = 0
         matched = 0
         while matched < used and entry & EXTENDS_LEFT != _0:
-            key = (np.uint64(at - start) << _32) | np.uint64(ints[words + matched])
+            key = child_key(is_hashed, entry, at - start, ints[words + matched])
             place = spread_bits(key) & mask
             entry = entries[table + np.int64(place)]["key"]
             while entry & PLAIN != key and entry != EMPTY:

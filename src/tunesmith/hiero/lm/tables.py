@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tunesmith.arrays import Bytes, Flags, Ids, Ints, Number, Words
 from tunesmith.errors import FormatError, TunesmithError
 from tunesmith.hiero.lm.arpa import ArpaReader, Ngrams
+from tunesmith.hiero.lm.keys import child_key
 from tunesmith.hiero.store import frozen
 from tunesmith.hiero.tables import (
     EMPTY,
@@ -41,19 +42,12 @@ LARGEST = 1 << 30
 def build(reader: ArpaReader) -> tuple[ModelArrays, list[str]]:
     """Return a model and its words, whose numbers are nodes, from a file that was read."""
     name, words = reader.source.name, reader.words.words()
-    known = {word: k for k, word in enumerate(words)}
-    for word in ("<s>", "</s>"):
-        if word not in known:
-            raise FormatError(name, None, f"there is no 1-gram {word}", "give a whole model")
+    known = require_ends(name, words)
     unknown = known.get("<unk>", known.get("<UNK>"))
     if unknown is None:
         unknown = len(words)
         words.append("<unk>")
-        warnings.warn(
-            f"{name}: there is no 1-gram <unk>: the log10 probability of unknown words is "
-            f"{NO_UNKNOWN:g}",
-            stacklevel=4,
-        )
+        warn_of_unknown(name, NO_UNKNOWN)
     nodes = _Nodes(name, len(words), reader.lengths)
     for ngrams in reader.lengths[1:]:
         again = nodes.add(ngrams)
@@ -62,6 +56,23 @@ def build(reader: ArpaReader) -> tuple[ModelArrays, list[str]]:
             raise FormatError(name, ngrams.line_of(again), problem, "list each n-gram once")
     begin, end = known["<s>"], known["</s>"]
     return nodes.arrays(len(reader.lengths), begin, end, unknown), words
+
+
+def require_ends(name: str, words: Sequence[str]) -> dict[str, int]:
+    """Return the numbers of words, among which the ends of sentences must be."""
+    known = {word: k for k, word in enumerate(words)}
+    for word in ("<s>", "</s>"):
+        if word not in known:
+            raise FormatError(name, None, f"there is no 1-gram {word}", "give a whole model")
+    return known
+
+
+def warn_of_unknown(name: str, log10: float) -> None:
+    """Say that the file itself has nothing of unknown words."""
+    warnings.warn(
+        f"{name}: there is no 1-gram <unk>: the log10 probability of unknown words is {log10:g}",
+        stacklevel=5,
+    )
 
 
 def size_for(count: int, name: str) -> int:
@@ -151,7 +162,13 @@ class _Nodes:
 
 
 def model_arrays(
-    order: int, begin: int, end: int, unknown: int, words: int, entries: NDArray[Any]
+    order: int,
+    begin: int,
+    end: int,
+    unknown: int,
+    words: int,
+    entries: NDArray[Any],
+    is_hashed: bool = False,
 ) -> ModelArrays:
     """Return what kernels see of one model."""
     return ModelArrays(
@@ -159,7 +176,7 @@ def model_arrays(
         frozen(np.array([begin], np.int32)),
         frozen(np.array([end], np.int32)),
         frozen(np.array([unknown], np.int32)),
-        frozen(np.array([[0, words, len(entries) - words - 1]], np.int64)),
+        frozen(np.array([[0, words, len(entries) - words - 1, is_hashed]], np.int64)),
         frozen(entries),
     )
 
@@ -187,7 +204,7 @@ def joined(models: Sequence[ModelArrays]) -> ModelArrays:
 #: A longer n-gram ends in this one; a longer one begins with it, or back-offs are due.
 LEFT, RIGHT = np.uint8(1), np.uint8(2)
 
-_1, _32 = np.uint64(1), np.uint64(32)
+_0, _1, _32 = np.uint64(0), np.uint64(1), np.uint64(32)
 
 
 @kernel
@@ -366,7 +383,7 @@ def pack(
         at = np.int64(node)
         key = np.uint64(0)
         if node >= words:
-            key = (np.uint64(numbers[parents[node]]) << _32) | np.uint64(firsts[node])
+            key = child_key(0, _0, numbers[parents[node]], firsts[node])
             place = spread_bits(key) & mask
             while entries[words + np.int64(place)]["key"] != EMPTY:
                 place = (place + _1) & mask

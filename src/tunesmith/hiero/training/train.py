@@ -150,7 +150,7 @@ def train(
     lm_texts
         More text for the language model.
     lm
-        An ARPA file to use, instead of estimating a language model.
+        A language model to use, an ARPA or binary file, instead of estimating one.
     filters
         Source texts; rules that can apply to none of their sentences are left out.
     as_text
