@@ -128,6 +128,11 @@ def test_wrong_options_of_fuse_are_refused(refused, runs, options, message):
     assert message in refused("fuse", *runs, *options)
 
 
+def test_files_without_options_are_told_which(refused):
+    assert "write --run before each run" in refused("fuse", "a.run", "b.run", "qrels.txt")
+    assert "write --run before each run" in refused("fuse", "--run", "a.run", "b.run")
+
+
 def test_weights_below_zero_are_used_by_rerank_and_evaluate(cli, runs, tmp_path):
     # A run upside down is good with a weight below 0 alone.
     (tmp_path / "one.json").write_text('{"words": 1}')
