@@ -4,7 +4,8 @@ Nothing of the data is shipped. ``--robust03`` is the folder examples/robust03 o
 joaopalotti/trectools, 17 runs of TREC 2003 on 100 topics, with its folders runs and qrel, or all
 files in one; ``--lambdarank`` the folder examples/lambdarank of microsoft/LightGBM; ``--voicepath``
 the file voicepath_data.csv of XiHegrt/E01Loss. The others are packages of PyPI: ranx, fastrank,
-lightgbm, pytrec_eval-terrier, scikit-learn.
+lightgbm, pytrec_eval-terrier, scikit-learn; ``--ranklib`` is the class path of RankLib, whose
+processor seconds are those of the program less those of one that stops after reading.
 
 Times are processor seconds of the search alone: data are in memory on all sides, and kernels are
 compiled. Scores are those of trec_eval, for everybody's weights, after min-max normalisation with
@@ -16,6 +17,9 @@ from __future__ import annotations
 import argparse
 import gzip
 import itertools
+import os
+import subprocess
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -75,7 +79,7 @@ def timed(work: Callable[[], Any], repetitions: int = 2) -> tuple[Any, float]:
     return found, seconds
 
 
-def interleaved(ways: dict[str, Callable[[], Any]]) -> dict[str, tuple[Any, float]]:
+def interleaved(ways: dict[str, Callable[[], Any]], turns: int) -> dict[str, tuple[Any, float]]:
     """Return the result of each way and its median processor seconds, over turns in which all run.
 
     What takes longer than ``LONG`` seconds has one turn; all others have a first one that does not
@@ -83,11 +87,13 @@ def interleaved(ways: dict[str, Callable[[], Any]]) -> dict[str, tuple[Any, floa
     """
     results: dict[str, Any] = {}
     seconds: dict[str, list[float]] = {name: [] for name in ways}
-    for turn in range(TURNS + 1):
+    for turn in range(turns + 1):
         for name, work in ways.items():
             if turn > 0 and seconds[name][0] > LONG:
                 continue
             results[name], took = timed(work, 1)
+            if isinstance(results[name], tuple):  # another program, which says its seconds
+                results[name], took = results[name]
             seconds[name].append(took)
     return {
         name: (results[name], float(np.median(took[1:] or took))) for name, took in seconds.items()
@@ -158,7 +164,9 @@ def of_ranx(
     return search
 
 
-def of_coordinate_ascent(task: ts.RankingTask, restarts: int) -> Callable[[], np.ndarray]:
+def of_coordinate_ascent(
+    task: ts.RankingTask, restarts: int, least: float = -np.inf
+) -> Callable[[], np.ndarray]:
     """Return coordinate ascent (Metzler and Croft 2007) with the steps of RankLib.
 
     From equal weights, features in random order: each is set to 0, and moved up and down by steps
@@ -189,6 +197,8 @@ def of_coordinate_ascent(task: ts.RankingTask, restarts: int) -> Callable[[], np
                 for step in steps_from(float(weights[k])):
                     changed = weights.copy()
                     changed[k] += step
+                    if changed[k] < least:
+                        continue
                     if changed.any() and (value := task.score_at(changed)) > best:
                         best, moved = value, changed / np.abs(changed).sum()
                 score, weights = best, moved
@@ -199,6 +209,55 @@ def of_coordinate_ascent(task: ts.RankingTask, restarts: int) -> Callable[[], np
     def search() -> np.ndarray:
         rng = np.random.default_rng(1)
         return max((ascend(rng) for _ in range(restarts)), key=lambda result: result[0])[1]
+
+    return search
+
+
+def of_ranklib(
+    task: ts.RankingTask, qrels: Qrels, metric: str, classes: str, restarts: int
+) -> Callable[[], tuple[np.ndarray, float]]:
+    """Return RankLib's coordinate ascent, on normalised features; it says its seconds itself."""
+    rankings, features = task.rankings, task.features.dense
+    measure = {"map": "MAP"}.get(metric, metric.upper())
+
+    def write(folder: Path) -> None:
+        with (folder / "train").open("w") as rows:
+            for q, query in enumerate(rankings.queries):
+                for i in range(rankings.start[q], rankings.start[q + 1]):
+                    values = " ".join(f"{d}:{v:.7g}" for d, v in enumerate(features[:, i], 1))
+                    rows.write(f"{max(int(rankings.grades[i]), 0)} qid:{query} {values}\n")
+        lines = [
+            f"{query} 0 {document} {grade}\n"
+            for query in rankings.queries
+            for document, grade in qrels[query].items()
+        ]
+        (folder / "qrels").write_text("".join(lines))
+
+    def seconds(folder: Path, *options: str) -> float:
+        """Train, and return the processor seconds of the program."""
+        command = ["java", "-XX:+UseSerialGC", "-Xmx3g", "-cp", classes]
+        command += ["ciir.umass.edu.eval.Evaluator", "-train", str(folder / "train")]
+        command += ["-qrel", str(folder / "qrels"), "-ranker", "4", "-metric2t", measure]
+        before = os.times()
+        subprocess.run(
+            [*command, *options, "-save", str(folder / "model")], check=True, capture_output=True
+        )
+        after = os.times()
+        return (
+            after.children_user
+            + after.children_system
+            - (before.children_user + before.children_system)
+        )
+
+    def search() -> tuple[np.ndarray, float]:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            write(folder)
+            reading = seconds(folder, "-r", "1", "-i", "0")
+            took = seconds(folder, "-r", str(restarts)) - reading
+            pairs = (folder / "model").read_text().splitlines()[-1].split()
+        weights = dict(pair.split(":") for pair in pairs)
+        return np.array([float(weights[str(d + 1)]) for d in range(len(features))]), took
 
     return search
 
@@ -235,11 +294,13 @@ def compare(
     others: list[str],
     splits: int,
     restarts: int,
+    ranklib: str | None,
+    turns: int,
 ) -> None:
     """Tune some of the runs on half of the topics, in every way, and score the other half."""
     topics = sorted(qrels)
     full = [name for name, run in runs.items() if sum(map(len, run.values())) > FULL]
-    print(f"{metric}: training topics | other topics; processor seconds")
+    print(f"{metric}: training topics | other topics; processor seconds, as a ratio to tunesmith")
     for count in counts:
         for split, (train, test) in itertools.islice(enumerate(halves(topics)), splits):
             rng = np.random.default_rng(100 * count + split)
@@ -250,25 +311,36 @@ def compare(
             def ours(rankings: ts.Rankings = here) -> np.ndarray:
                 return best_weights(ts.RankingTask(rankings, metric), 1)[0]
 
-            ways = {"tunesmith": ours}
+            def ours_of_any_sign(rankings: ts.Rankings = here) -> np.ndarray:
+                return best_weights(ts.RankingTask(rankings, metric), 1, allow_negative=True)[0]
+
+            ways: dict[str, Callable[[], Any]] = {"tunesmith": ours}
+            if count > 5:
+                ways["tunesmith, any sign"] = ours_of_any_sign
             if "ranx" in others and count <= 5:
                 ways["ranx"] = of_ranx(runs, qrels, names, train, metric)
             if "coordinate-ascent" in others and count > 5:
-                ways["coordinate ascent"] = of_coordinate_ascent(task, restarts)
+                ways["ascent, any sign"] = of_coordinate_ascent(task, restarts)
+                ways["ascent, 0 or more"] = of_coordinate_ascent(task, restarts, least=0.0)
+            if ranklib is not None and count > 5:
+                ways["RankLib"] = of_ranklib(task, qrels, metric, ranklib, restarts)
             if "fastrank" in others and count > 5:
                 ways["fastrank"] = of_fastrank(task, qrels, metric)
-            for name, (weights, seconds) in interleaved(ways).items():
+            results = interleaved(ways, turns)
+            for name, (weights, seconds) in results.items():
                 scores = f"{task.score_at(weights):.4f} | {other.score_at(weights):.4f}"
                 print(
-                    f"{count} runs, split {split}  {name:14} {scores}  {seconds:8.2f}", flush=True
+                    f"{count} runs, split {split}  {name:20} {scores}  {seconds:8.3f}"
+                    f"  {seconds / results['tunesmith'][1]:6.1f}",
+                    flush=True,
                 )
             equal = np.full(count, 1.0 / count)
             scores = f"{task.score_at(equal):.4f} | {other.score_at(equal):.4f}"
-            print(f"{count} runs, split {split}  {'equal weights':14} {scores}", flush=True)
+            print(f"{count} runs, split {split}  {'equal weights':20} {scores}", flush=True)
             alone = int(np.argmax([task.score_at(unit) for unit in np.eye(count)]))
             one = np.eye(count)[alone]
             scores = f"{task.score_at(one):.4f} | {other.score_at(one):.4f}"
-            print(f"{count} runs, split {split}  {'best run':14} {scores}", flush=True)
+            print(f"{count} runs, split {split}  {'best run':20} {scores}", flush=True)
 
 
 def verdicts(runs: dict[str, Scores], qrels: Qrels) -> None:
@@ -355,6 +427,8 @@ def main() -> None:
     parser.add_argument("--others", nargs="*", default=["ranx", "coordinate-ascent"])
     parser.add_argument("--splits", type=int, default=SPLITS)
     parser.add_argument("--restarts", type=int, default=5, help="of coordinate ascent")
+    parser.add_argument("--ranklib", help="class path of RankLib, to be measured too")
+    parser.add_argument("--turns", type=int, default=TURNS, help="in which all ways are timed")
     parser.add_argument("--no-parity", action="store_true", help="leave out trec_eval")
     parser.add_argument("--lambdarank", type=Path, help="folder of LightGBM's example")
     parser.add_argument("--voicepath", type=Path, help="file of rows of two classes")
@@ -372,7 +446,7 @@ def main() -> None:
         for metric in options.metrics:
             compare(
                 *(runs, qrels, options.runs, metric),
-                *(options.others, options.splits, options.restarts),
+                *(options.others, options.splits, options.restarts, options.ranklib, options.turns),
             )
         if not options.no_verdicts:
             verdicts(runs, qrels)

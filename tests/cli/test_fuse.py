@@ -118,10 +118,40 @@ def test_exports_go_into_files(cli, runs, tmp_path):
         (["--normalisation", "min-max,best"], "unknown normalisation 'best'"),
         (["--missing", "much"], "missing is 'much'; give lowest, zero or a number"),
         (["--out", "-", "--json"], "both write to standard output; drop one"),
+        (
+            ["--allow-negative", "--export", "elasticsearch"],
+            "elasticsearch takes no weight below 0; drop --allow-negative",
+        ),
     ],
 )
 def test_wrong_options_of_fuse_are_refused(refused, runs, options, message):
     assert message in refused("fuse", *runs, *options)
+
+
+def test_files_without_options_are_told_which(refused):
+    assert "write --run before each run" in refused("fuse", "a.run", "b.run", "qrels.txt")
+    assert "write --run before each run" in refused("fuse", "--run", "a.run", "b.run")
+
+
+def test_weights_below_zero_are_used_by_rerank_and_evaluate(cli, runs, tmp_path):
+    # A run upside down is good with a weight below 0 alone.
+    (tmp_path / "one.json").write_text('{"words": 1}')
+    ranked = cli("rerank", *runs[:1], "-w", tmp_path / "one.json", "--normalisation=none").out
+    lines = [line.split() for line in ranked.splitlines()]
+    upside = tmp_path / "upside.run"
+    upside.write_text(
+        "".join(f"{q} Q0 {d} {rank} {-float(score)} up\n" for q, _, d, rank, score, _ in lines)
+    )
+    model, options = tmp_path / "model.json", ["--normalisation=none", "--missing=zero"]
+    both = ["--run", upside, *runs[1:]]
+    assert cli("fuse", *both, *options, "--allow-negative", "--folds=0", "--out", model).code == 0
+    result = json.loads(model.read_text())
+    assert result["weights"]["upside"] < 0.0
+    assert sum(map(abs, result["weights"].values())) == pytest.approx(1.0)
+    again = cli("evaluate", *both, "--weights", model, "--json")
+    assert json.loads(again.out)["score"] == result["score"]
+    positive = json.loads(cli("fuse", *both, *options, "--folds=0", "--json").out)
+    assert positive["score"] < result["score"]
 
 
 def test_what_cannot_be_held_out_or_does_not_count_is_said(cli, runs, tmp_path):

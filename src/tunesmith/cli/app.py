@@ -260,6 +260,8 @@ def _usage(error: Exception, message: str, arguments: Sequence[str]) -> str:
         reason = why_not(option, arguments)
         if reason is not None:
             return reason
+    if "extra argument" in message and "fuse" in arguments:
+        return f"{message}; write --run before each run, and --qrels before the judgements"
     return f"{message}; see --help"
 
 

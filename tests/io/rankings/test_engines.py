@@ -84,6 +84,7 @@ def test_what_an_engine_cannot_do_is_refused(engine, kind, message):
         engine_text(engine, WEIGHTS, kind, 10)
 
 
-def test_opensearch_takes_no_negative_weights():
+@pytest.mark.parametrize("engine", ["elasticsearch", "opensearch"])
+def test_search_engines_take_no_negative_weights(engine):
     with pytest.raises(TunesmithError, match="takes no weight below 0"):
-        engine_text("opensearch", {"a": -1.0, "b": 2.0}, Normalisation("min-max"), 10)
+        engine_text(engine, {"a": -1.0, "b": 2.0}, Normalisation("min-max"), 10)

@@ -50,3 +50,30 @@ def test_a_climb_goes_beyond_the_grid():
         best = max(task.score_at(point) for point in grid(3))
         gains.append(task.score_at(best_weights(task, 1)[0]) - best)
     assert max(gains) > 0.0
+
+
+@given(seeds, st.sampled_from([3, 6]))
+def test_weights_of_any_sign_are_no_worse_than_simple_ones(seed, count):
+    task = task_of(seed, count, "ap")
+    weights, _ = best_weights(task, 1, allow_negative=True)
+    assert np.abs(weights).sum() == pytest.approx(1.0)
+    others = [np.full(count, 1 / count), *np.eye(count)]
+    assert task.score_at(weights) >= max(map(task.score_at, others))
+    assert np.array_equal(weights, best_weights(task, 1, allow_negative=True)[0])
+
+
+@pytest.mark.parametrize("count", [3, 6])
+def test_a_run_that_is_wrong_gets_a_weight_below_zero(count):
+    # All runs but one are noise, and that one has the relevant documents at its end.
+    rng = np.random.default_rng(3)
+    runs, qrels = {f"r{d}": {} for d in range(count)}, {}
+    for q in range(20):
+        qrels[f"q{q}"] = {f"d{k}": int(k < 3) for k in range(12)}
+        for d in range(count):
+            scores = rng.normal(size=12) - (5.0 * (np.arange(12) < 3) if d == 0 else 0.0)
+            runs[f"r{d}"][f"q{q}"] = {f"d{k}": float(score) for k, score in enumerate(scores)}
+    task = RankingTask(from_runs(runs, qrels), "ap", "z")
+    weights, _ = best_weights(task, 1, allow_negative=True)
+    assert weights[0] < -0.5
+    assert task.score_at(weights) > 0.99
+    assert task.score_at(best_weights(task, 1)[0]) < 0.6

@@ -77,6 +77,34 @@ def test_no_mix_is_better_by_trec_eval(seed, metric, normalisation):
             assert mean == pytest.approx(mix.score, abs=1e-10)
 
 
+@given(seeds, st.sampled_from([*OTHERS, "ndcg", "ndcg@3", "ap", "rr", "success@1"]), normalisations)
+def test_no_mix_of_any_signs_is_better_by_brute_force(seed, metric, normalisation):
+    runs, qrels = random_runs(seed)
+    task = RankingTask(from_runs(runs, qrels), metric, normalisation)
+
+    def score(weights):
+        ranked = orders(task, weights)
+        return np.mean([plain_value(metric, names, qrels[q]) for q, names in ranked.items()])
+
+    mix = best_mix(task, allow_negative=True)
+    # All directions of a plane: documents tie at right angles to their difference.
+    angles = [0.0, np.pi]
+    for q in range(task.groups):
+        rows = range(task.rankings.start[q], task.rankings.start[q + 1])
+        for i, j in itertools.combinations(rows, 2):
+            away = task.features.dense[:, i] - task.features.dense[:, j]
+            if away.any():
+                angle = np.arctan2(away[1], away[0]) + np.pi / 2
+                angles += [angle % (2 * np.pi), (angle + np.pi) % (2 * np.pi)]
+    angles = sorted({round(angle, 12) for angle in [*angles, *np.arange(4) * np.pi / 2]})
+    middles = [0.5 * (a + b) for a, b in itertools.pairwise([*angles, angles[0] + 2 * np.pi])]
+    best = max(score([np.cos(angle), np.sin(angle)]) for angle in middles)
+    assert mix.score == pytest.approx(best, abs=1e-10)
+    assert score(mix.weights) == pytest.approx(best, abs=1e-10)
+    assert np.abs(mix.weights).sum() == pytest.approx(1.0)
+    assert mix.score >= best_mix(task).score
+
+
 @given(seeds)
 def test_the_curve_has_no_edge_where_nothing_changes(seed):
     runs, qrels = random_runs(seed)

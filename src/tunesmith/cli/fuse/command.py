@@ -65,6 +65,13 @@ def run(
             metavar="FILE",
         ),
     ] = None,
+    allow_negative: Annotated[
+        bool,
+        typer.Option(
+            "--allow-negative",
+            help="Let weights be below 0; Elasticsearch and OpenSearch take no such weights.",
+        ),
+    ] = False,
     seed: Annotated[int, typer.Option(help="Seed of all randomness.", metavar="INTEGER")] = 1,
     export: Annotated[
         list[str],
@@ -109,7 +116,7 @@ def run(
     exports = [_export(text) for text in export]
     for engine, path in exports:
         for kind in kinds:
-            check_engine(engine, kind)
+            check_engine(engine, kind, allow_negative)
         if path is None and as_json:
             raise UsageError(f"--json is one object; write --export {engine}=FILE")
     if as_json and out == "-":
@@ -130,7 +137,13 @@ def run(
             rankings = read_judged(runs, qrels, test_qrels)
             test = read_rankings(named_runs(runs), test_qrels)
     session.note(f"{rankings!r}")
-    fused = fuse(rankings, measure, kinds, folds=folds, test=test, rng=seed)
+    fused = fuse(
+        *(rankings, measure, kinds),
+        folds=folds,
+        test=test,
+        allow_negative=allow_negative,
+        rng=seed,
+    )
     if out is not None:
         write_atomically(out, _text(fused))
     if as_json:

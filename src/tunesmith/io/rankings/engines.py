@@ -30,8 +30,6 @@ def elasticsearch(weights: Mapping[str, float], normalisation: Normalisation, de
 
 def opensearch(weights: Mapping[str, float], normalisation: Normalisation, depth: int) -> str:
     """Return a search pipeline for hybrid queries whose clauses stand in the order of the runs."""
-    if any(weight < 0.0 for weight in weights.values()):
-        raise UsageError("opensearch takes no weight below 0; tune with --bound NAME=0:")
     total = sum(weights.values()) or 1.0
     parameters = {"weights": [weight / total for weight in weights.values()]}
     if normalisation.kind == "reciprocal-rank":
@@ -75,6 +73,8 @@ ENGINES: dict[str, Callable[[Mapping[str, float], Normalisation, int], str]] = {
     "opensearch": opensearch,
     "ranklib": ranklib,
 }
+#: Those that refuse weights below 0.
+WITHOUT_NEGATIVE = frozenset({"elasticsearch", "opensearch"})
 
 
 def engine_text(
@@ -83,12 +83,16 @@ def engine_text(
     """Return weights as an engine takes them."""
     if engine not in ENGINES:
         raise UnknownNameError("program", engine, ENGINES)
+    if engine in WITHOUT_NEGATIVE and any(weight < 0.0 for weight in weights.values()):
+        raise UsageError(f"{engine} takes no weight below 0; tune with --bound NAME=0:")
     return ENGINES[engine](weights, normalisation, depth)
 
 
-def check_engine(engine: str, normalisation: Normalisation) -> None:
+def check_engine(engine: str, normalisation: Normalisation, may_be_negative: bool = False) -> None:
     """Raise an error if an engine is not known, or cannot do what is done to scores."""
     engine_text(engine, {}, normalisation, 1)
+    if may_be_negative and engine in WITHOUT_NEGATIVE:
+        raise UsageError(f"{engine} takes no weight below 0; drop --allow-negative")
 
 
 def _check(engine: str, normalisation: Normalisation, *kinds: str) -> None:

@@ -47,7 +47,8 @@ class Fused:
     metric
         Its name.
     weights
-        The weight of each run, 0 or more; they add up to 1.
+        The weight of each run, 0 or more unless others were allowed; their absolute values add up
+        to 1.
     normalisation
         What is done to scores before they are weighted; it belongs to the weights.
     score, held_out
@@ -146,6 +147,7 @@ def fuse(
     missing: str | float = "auto",
     folds: int = 5,
     test: Rankings | None = None,
+    allow_negative: bool = False,
     rng: int = 1,
 ) -> Fused:
     """Find the weights of runs, 0 or more, with which their sum is ranked best.
@@ -168,6 +170,8 @@ def fuse(
         tuned, and a normalisation that was chosen, on the others. 0 holds none out.
     test
         Judged queries of the same runs, scored instead of folds.
+    allow_negative
+        Allow weights below 0, which search engines do not take.
     rng
         The seed.
     """
@@ -179,11 +183,12 @@ def fuse(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         _check_relevant(rankings, metric)
-        model, mix = _tuned(rankings, metric, kinds, seed)
+        search = _Search(metric, kinds, allow_negative, seed)
+        model, mix = search.tuned(rankings)
         compared = makers(rankings.names)
         models = {name: maker(rankings, metric) for name, maker in compared.items()}
         scores = {name: baseline.score(rankings, metric) for name, baseline in models.items()}
-        unseen = _unseen(rankings, metric, kinds, folds, test, model, models, seed)
+        unseen = _unseen(rankings, search, folds, test, model, models)
     messages = tuple(dict.fromkeys(str(warning.message) for warning in caught))
     for text in messages:
         warnings.warn(text, stacklevel=2)
@@ -208,7 +213,8 @@ def fuse(
         warnings=messages,
         data=rankings.files if test is None else (*rankings.files, *test.files),
         signature=f"fuse|{metric.signature()}|normalisation:{','.join(map(str, kinds))}"
-        f"|missing:{missing}|folds:{0 if test is not None else folds}|seed:{seed}"
+        f"|missing:{missing}|folds:{0 if test is not None else folds}"
+        f"{'|allow-negative' if allow_negative else ''}|seed:{seed}"
         f"|version:{__version__}",
     )
 
@@ -252,34 +258,40 @@ def _check_relevant(rankings: Rankings, metric: RankingMetric) -> None:
         )
 
 
-def _tuned(
-    rankings: Rankings, metric: RankingMetric, kinds: Sequence[Normalisation], seed: int
-) -> tuple[RunModel, Mix | None]:
-    """Return the best model of some queries; folds of them choose the normalisation."""
-    kind = kinds[0]
-    if len(kinds) > 1:
-        kind = _chosen(rankings, metric, kinds, seed)
-    weights, mix = best_weights(RankingTask(rankings, metric, kind), seed)
-    return RunModel(weights, kind), mix
+@dataclass(frozen=True)
+class _Search:
+    """What is tuned for, and among which models."""
 
+    metric: RankingMetric
+    kinds: Sequence[Normalisation]
+    allow_negative: bool
+    seed: int
 
-def _chosen(
-    rankings: Rankings, metric: RankingMetric, kinds: Sequence[Normalisation], seed: int
-) -> Normalisation:
-    """Return the normalisation whose weights are best on queries that they were not tuned on."""
-    if rankings.groups < LEAST:
-        return kinds[0]
-    folds = Folds.of(rankings.groups, min(INNER_FOLDS, rankings.groups))
-    totals = []
-    for kind in kinds:
-        stats = [
-            _tuned(rankings.with_queries(folds.rest(k)), metric, [kind], seed)[0].stats(
-                rankings.with_queries(folds.held_out(k)), metric
-            )
-            for k in range(folds.count)
-        ]
-        totals.append(_mean(metric, np.concatenate(stats)))
-    return kinds[int(np.argmax(totals))]
+    def tuned(self, rankings: Rankings) -> tuple[RunModel, Mix | None]:
+        """Return the best model of some queries; folds of them choose the normalisation."""
+        kind = self.kinds[0] if len(self.kinds) == 1 else self._chosen(rankings)
+        return self._with(rankings, kind)
+
+    def _with(self, rankings: Rankings, kind: Normalisation) -> tuple[RunModel, Mix | None]:
+        task = RankingTask(rankings, self.metric, kind)
+        weights, mix = best_weights(task, self.seed, allow_negative=self.allow_negative)
+        return RunModel(weights, kind), mix
+
+    def _chosen(self, rankings: Rankings) -> Normalisation:
+        """Return the normalisation whose weights are best on queries that they do not know."""
+        if rankings.groups < LEAST:
+            return self.kinds[0]
+        folds = Folds.of(rankings.groups, min(INNER_FOLDS, rankings.groups))
+        totals = []
+        for kind in self.kinds:
+            stats = [
+                self._with(rankings.with_queries(folds.rest(k)), kind)[0].stats(
+                    rankings.with_queries(folds.held_out(k)), self.metric
+                )
+                for k in range(folds.count)
+            ]
+            totals.append(_mean(self.metric, np.concatenate(stats)))
+        return self.kinds[int(np.argmax(totals))]
 
 
 @dataclass(frozen=True)
@@ -301,14 +313,13 @@ class _Unseen:
 
 def _unseen(
     rankings: Rankings,
-    metric: RankingMetric,
-    kinds: Sequence[Normalisation],
+    search: _Search,
     count: int,
     test: Rankings | None,
     model: RunModel,
     models: dict[str, RunModel],
-    seed: int,
 ) -> _Unseen:
+    metric = search.metric
     if test is not None:
         both = {"tuned": model, **models}
         return _Unseen(
@@ -329,7 +340,7 @@ def _unseen(
         rest = rankings.with_queries(folds.rest(k))
         held_out = folds.held_out(k)
         part = rankings.with_queries(held_out)
-        tuned.append(_tuned(rest, metric, kinds, seed)[0])
+        tuned.append(search.tuned(rest)[0])
         stats["tuned"][held_out] = tuned[-1].stats(part, metric)
         for name, maker in compared.items():
             stats[name][held_out] = maker(rest, metric).stats(part, metric)

@@ -22,6 +22,10 @@ NARROW = 1e-11
 DECIMALS = 12
 #: Digits behind which 1 - α is rounding.
 DIGITS = 15
+#: The signs of both weights: those that a mix has, and all that there are.
+Signs = tuple[float, float]
+POSITIVE: Signs = (1.0, 1.0)
+ANY: tuple[Signs, ...] = (POSITIVE, (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0))
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,8 @@ class Mix:
     edges
         At how many places between 0 and 1 the score changes. Where documents tie exactly, at
         these places alone, names decide; an α there is none that anybody could use.
+    signs
+        Of both weights.
     """
 
     alpha: float
@@ -67,16 +73,18 @@ class Mix:
     low: float
     high: float
     edges: int
+    signs: Signs = POSITIVE
 
     @property
     def weights(self) -> Floats:
         """Those of both runs, without the digits that a subtraction leaves behind."""
-        return np.array([round(1.0 - self.alpha, DIGITS), self.alpha])
+        return np.array([round(1.0 - self.alpha, DIGITS), self.alpha]) * self.signs + 0.0  # no -0
 
 
-def curve_of(task: Mixable) -> MixCurve:
+def curve_of(task: Mixable, signs: Signs = POSITIVE) -> MixCurve:
     """Return the score of every mix of the two features of a task."""
-    direction, start = Direction(np.arange(2), np.array([-1.0, 1.0]), "α"), np.array([1.0, 0.0])
+    direction = Direction(np.arange(2), np.array([-signs[0], signs[1]]), "α")
+    start = np.array([signs[0], 0.0])
     if isinstance(task, RankingTask):
         rankings = task.hypotheses()
         envelope = rankings.envelope(rankings.point(start), direction, (0.0, 1.0))
@@ -102,17 +110,28 @@ def _changes(at: Floats, scores: Floats) -> tuple[Floats, Floats]:
     return edges[1:count], values[:count]
 
 
-def best_mix(task: Mixable) -> Mix:
-    """Return the best mix of two features: no α is better, between any two edges."""
-    curve = curve_of(task)
+def best_mix(task: Mixable, allow_negative: bool = False) -> Mix:
+    """Return the best mix of two features: no α is better, between any two edges.
+
+    With weights below 0 it is the best of all mixes of both features or their opposites, of equal
+    ones that with the fewest opposites.
+    """
+    if not allow_negative:
+        return _best_of(task, POSITIVE)
+    better = max if task.metric.higher_is_better else min
+    return better((_best_of(task, signs) for signs in ANY), key=lambda mix: mix.score)
+
+
+def _best_of(task: Mixable, signs: Signs) -> Mix:
+    curve = curve_of(task, signs)
     ends = curve.ends
     for k in _best_first(curve):
         alpha = shortest(ends[k], ends[k + 1])
-        score = task.score_at(np.array([1.0 - alpha, alpha]))
+        score = task.score_at(np.array([1.0 - alpha, alpha]) * signs)
         # An interval of rounding's size may not be what it seemed.
         if score >= curve.scores[k] - NARROW:
             break
-    return Mix(float(alpha), score, float(ends[k]), float(ends[k + 1]), len(curve.edges))
+    return Mix(float(alpha), score, float(ends[k]), float(ends[k + 1]), len(curve.edges), signs)
 
 
 def _best_first(curve: MixCurve) -> Iterator[int]:

@@ -11,6 +11,7 @@ from rich.text import Text
 from tunesmith.tuners.fitting.folds import LEAST
 from tunesmith.tuners.fusion.baselines import GRID_PARTS, Baseline
 from tunesmith.tuners.fusion.fuse import Fused
+from tunesmith.tuners.fusion.mix import POSITIVE
 from tunesmith.tuners.fusion.vote import BEST, Vote
 
 
@@ -80,7 +81,8 @@ def _proof(fused: Fused) -> Text:
     if fused.mix is None:
         return Text()
     mix, run = fused.mix, tuple(fused.weights)[1]
-    return _proven(f"alpha, the weight of {run}", mix.alpha, mix.low, mix.high, mix.edges)
+    subject = "weight" if mix.signs == POSITIVE else "absolute weight"
+    return _proven(f"alpha, the {subject} of {run}", mix.alpha, mix.low, mix.high, mix.edges)
 
 
 def _proven(subject: str, value: float, low: float, high: float, edges: int) -> Text:

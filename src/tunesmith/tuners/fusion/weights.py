@@ -1,4 +1,4 @@
-"""The best weights of a few features, each 0 or more, adding up to 1."""
+"""The best weights of a few features, whose absolute values add up to 1."""
 
 from __future__ import annotations
 
@@ -18,23 +18,27 @@ RESTARTS = 5
 
 
 def best_weights(
-    task: Mixable, seed: int, simple: Sequence[Floats] | None = None
+    task: Mixable,
+    seed: int,
+    simple: Sequence[Floats] | None = None,
+    allow_negative: bool = False,
 ) -> tuple[Floats, Mix | None]:
     """Return weights, and the proof where there are two of them.
 
     Two are found for certain. More are climbed from the best of simple ones: all alike, or one
-    alone, unless others are given. What is returned is never worse than those.
+    alone, unless others are given. What is returned is never worse than those. Weights are 0 or
+    more, unless those of rankings may be negative.
     """
     count = len(task.names)
     if count == 1:
         return np.ones(1), None
     if count == 2:
-        mix = best_mix(task)
+        mix = best_mix(task, allow_negative)
         return mix.weights, mix
     if simple is None:
         simple = [np.full(count, 1.0 / count), *np.eye(count)]
     if isinstance(task, RankingTask):
-        return climbed(task, seed, simple), None
+        return climbed(task, seed, simple, allow_negative), None
     gains = [_gain(task.metric, task.score_at(weights)) for weights in simple]
     start = simple[int(np.argmax(gains))]
     tuner = MERT(non_negative=True, restarts=RESTARTS)
