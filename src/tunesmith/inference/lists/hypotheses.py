@@ -232,7 +232,7 @@ class ListHypotheses:
         if works_elsewhere():
             return share_out_lines(self, work, lines)
         self._remember([direction for _, direction in lines])
-        runs = runs_of(lines, thread_count())
+        runs = runs_of(lines, thread_count(), self.features.candidates)
         parts = map_pieces(partial(self._along, work), runs)
         return [result for part in parts for result in part]
 
