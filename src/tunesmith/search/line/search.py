@@ -76,7 +76,7 @@ def best_step_along(
     counted = np.empty(len(edges) + 1, np.bool_)
     _mark_intervals(edges, far, *limits, counted)
     gains = metric.gains_along(envelope.total, envelope.change, order, counted, point.gain)
-    return best_step(edges, gains, point, direction, limits)
+    return _step_of(edges, gains, point, far, limits)
 
 
 def _sorted(at: Floats) -> tuple[Floats, Ints]:
@@ -106,7 +106,12 @@ def best_step(
     half the distance of its edge, or of the weights, whichever is more. What lies outside
     of the limits is cut off first, so the step is the best of those that they allow.
     """
-    far = reach(point.weights, direction)
+    return _step_of(edges, gains, point, reach(point.weights, direction), limits)
+
+
+def _step_of(
+    edges: Floats, gains: Floats, point: Point, far: float, limits: tuple[float, float]
+) -> LineStep:
     best = _best_interval(edges, gains, far, *limits)
     if best < 0 or gains[best] <= point.gain:
         return LineStep(0.0, point.gain, 0.0, 0.0, point.gain, point.gain)
