@@ -43,7 +43,7 @@ TUNERS = ("mert --restarts 4", "pro", "batch-mira")
 def main() -> None:
     """Measure and print."""
     parser = arguments(__doc__)
-    parser.set_defaults(repetitions=1)
+    parser.set_defaults(repetitions=1, restarts=4)  # of Moses' mert, as of ours
     parser.add_argument("--sizes", default="1e5,1e6", help="numbers of candidates")
     parser.add_argument("--form", choices=("arrow", "text"), default="arrow")
     parser.add_argument("--sparse", type=int, default=0, help="sparse features")

@@ -1,4 +1,4 @@
-"""MERT on lists in one place, and on shards of them that worker processes hold.
+"""MERT, or PRO, on lists in one place, and on shards of them that worker processes hold.
 
 The lists are those of scale.py (--size candidates, a thousand for each sentence), as Arrow files
 with references. Every run is a process of its own; all must find the same weights. Seconds are
@@ -32,6 +32,7 @@ from tunesmith.parallel.local import threads
 from tunesmith.search.line.search import best_step, totals_along
 from tunesmith.tasks.shards import ShardedLists
 from tunesmith.tuners.mert.mert import MERT
+from tunesmith.tuners.pro.pro import PRO
 
 #: What a cluster is computed for.
 NODES, CORES, CANDIDATES, BANDWIDTH = 50, 16, 1e9, 1.25e9
@@ -45,6 +46,7 @@ def main() -> None:
     parser.add_argument("--shards", default="1,2,4", help="numbers of shards")
     parser.add_argument("--workers", type=int, help="processes; one for each shard by default")
     parser.add_argument("--restarts", type=int, default=4)
+    parser.add_argument("--tuner", choices=("mert", "pro"), default="mert")
     parser.add_argument("--engine", choices=("processes", "ray"), default="processes")
     options = parse(parser)
     size = int(float(options.size))
@@ -55,12 +57,14 @@ def main() -> None:
         subprocess.run([*here, "--make", name, str(size), *sets, options.shards], check=True)
         rows = []
         for count in [0, *map(int, options.shards.split(","))]:
-            run = folder, count, options.workers or count, options.restarts, options.engine
+            workers, engine = options.workers or count, options.engine
+            run = folder, count, workers, options.restarts, engine, options.tuner
             command = [*here, "--run", *map(str, run)]
             answer = subprocess.run(command, check=True, capture_output=True, text=True)
             rows.append(json.loads(answer.stdout))
             show(rows[-1], rows[0])
-    compute(rows[-1])
+    if options.tuner == "mert":
+        compute(rows[-1])
 
 
 def write_shards(folder: Path, size: int, data: Path, lists: str, counts: str) -> None:
@@ -73,9 +77,11 @@ def write_shards(folder: Path, size: int, data: Path, lists: str, counts: str) -
             ts.write(whole.with_groups(groups), folder / f"shards-{count}/part-{k}.arrow")
 
 
-def run(folder: Path, count: int, workers: int, restarts: int, engine_name: str) -> None:
+def run(
+    folder: Path, count: int, workers: int, restarts: int, engine_name: str, tuner_name: str
+) -> None:
     """Tune once, on one machine or on shards; print what it took as JSON."""
-    tuner = MERT(restarts=restarts)
+    tuner = MERT(restarts=restarts) if tuner_name == "mert" else PRO()
     row: dict[str, object] = {"shards": count}
     if not count:
         begun = time.process_time()
@@ -137,8 +143,13 @@ def show(row: dict, whole: dict) -> None:
         spent = ", ".join(f"{seconds:.1f}" for seconds in row["workers"])
         memories = ", ".join(f"{now:.2f} ({peak:.2f})" for now, peak in row["worker_memory"])
         print(
-            f"{'':10} workers: {spent} s while tuning, {memories} GiB; a line: "
-            f"{row['bytes'] / row['lines'] / 1000:.1f} kB, "
+            f"{'':10} process that tunes: {row['fit']:.1f} s while tuning, workers: {spent} s, "
+            f"{memories} GiB",
+            flush=True,
+        )
+    if row.get("lines"):
+        print(
+            f"{'':10} a line: {row['bytes'] / row['lines'] / 1000:.1f} kB, "
             f"{row['breakpoints'] / row['lines'] / row['groups']:.2f} breakpoints for each "
             f"sentence, {row['bytes'] / row['breakpoints']:.1f} bytes each",
             flush=True,
@@ -196,7 +207,7 @@ if __name__ == "__main__":
         place, many, source, names, numbers = sys.argv[2:]
         write_shards(Path(place), int(many), Path(source), names, numbers)
     elif sys.argv[1:2] == ["--run"]:
-        place, shard_count, worker_count, climbs, kind = sys.argv[2:]
-        run(Path(place), int(shard_count), int(worker_count), int(climbs), kind)
+        place, shard_count, worker_count, climbs, kind, way = sys.argv[2:]
+        run(Path(place), int(shard_count), int(worker_count), int(climbs), kind, way)
     else:
         main()

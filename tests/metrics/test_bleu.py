@@ -230,6 +230,59 @@ def test_products_too_small_for_a_float(order, smoothing, value):
         assert (metric.score(row) > 0) == (smoothing != "none" or matched == order)
 
 
+def random_rows(rng, rows, order, whole):
+    """Return statistics of random sums, some of which lack matches or n-grams of an order."""
+    most = 10.0 ** rng.integers(0, 10)
+    totals = rng.uniform(0, most, (rows, order)) * (rng.random((rows, order)) < 0.97)
+    matches = totals * rng.uniform(0, 1, (rows, order)) * (rng.random((rows, order)) < 0.97)
+    lengths = rng.uniform(0.2, 2.0, (rows, 2)) * most
+    table = np.concatenate([lengths, matches, totals], axis=1)
+    return np.floor(table).astype(np.int64) if whole else table
+
+
+@settings(max_examples=examples(400))
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 9),
+    st.sampled_from(["none", "floor", "add-k", "exp"]),
+    st.booleans(),
+)
+def test_the_greatest_gains_along_a_line_have_the_bits_of_all(seed, order, smoothing, whole):
+    rng = np.random.default_rng(seed)
+    scale = float(rng.choice([1.0, 0.9, 1.3]))
+    metric = BLEU(order=order, smoothing=smoothing, reference_length_scale=scale)
+    rows = random_rows(rng, 40, order, whole)
+    rows = rows[rng.integers(0, rng.integers(1, 40), 40)]  # some are equal
+    changes, steps = np.empty((39, rows.shape[1]), rows.dtype), rng.permutation(39)
+    changes[steps] = np.diff(rows, axis=0)
+    sums = [rows[0]]
+    for step in steps:
+        sums.append(sums[-1] + changes[step])
+    every = metric.gain(np.maximum(sums, 0) if whole else np.array(sums))
+    counted = rng.random(40) < 0.8
+    floor = float(rng.choice([0.0, every[7], np.median(every)]))
+    gains = metric.gains_along(rows[0], changes, steps, counted, floor)
+    greatest = every[counted].max(initial=-np.inf)
+    computed = counted & (gains != -np.inf)
+    assert (gains[computed] == every[computed]).all()
+    left_out = counted & ~computed
+    assert (every[left_out] < greatest).all() or greatest <= floor
+    if greatest > floor:
+        assert computed[counted & (every == greatest)].all()
+
+
+def test_a_class_made_of_bleu_is_asked_for_its_own_gains():
+    class Other(BLEU):
+        def score(self, stats):
+            return 100.0 - super().score(stats)
+
+    rows = np.array([[9, 9, 8, 6, 4, 2, 9, 8, 7, 6], [9, 9, 3, 2, 1, 1, 9, 8, 7, 6]])
+    changes, counted = np.diff(rows, axis=0), np.array([True, True])
+    gains = Other().gains_along(rows[0], changes, np.array([0]), counted, 0.0)
+    assert gains.tolist() == Other().gain(rows).tolist()
+    assert gains[1] > gains[0]
+
+
 def test_unknown_tokenizer():
     with pytest.raises(UnknownNameError, match="did you mean 13a"):
         TuningSet(make([(["a"], ["a"])]), "bleu:tokenize=13b")

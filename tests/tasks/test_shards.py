@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,8 @@ import tunesmith as ts
 from tests.helpers.inference.parts import equal_bits, whole_and_shards, write_parts
 from tests.helpers.parallel import engine_work
 from tests.helpers.parallel.losing import LosingEngine
+from tests.helpers.parallel.ray_cluster import SETTINGS
+from tests.helpers.waiting import PATIENCE
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.io.reading import Reading
 from tunesmith.metrics.candidate_scorer import objective_of
@@ -349,3 +353,57 @@ def test_a_worker_that_is_killed_with_its_shards_changes_nothing(
         assert said(tuner.fit(shards)) == said(tuner.fit(whole))
         assert len(asked) > after
         assert sum(engine.losses.values()) == 1
+
+
+#: Two nodes with a worker each, and a third that takes over from the one that is killed.
+TWO_NODES = """
+import sys
+import numpy as np
+from ray.cluster_utils import Cluster
+from tests.tasks.test_shards import said
+from tunesmith.io.read import read
+from tunesmith.parallel.choice import engine_of
+from tunesmith.parallel.engine import working_on
+from tunesmith.tasks.lists import TuningSet
+from tunesmith.tasks.shards import ShardedLists
+from tunesmith.tuners.mert.mert import MERT
+
+*paths, references = sys.argv[1:]
+tuner = MERT(restarts=4, walks=1)
+whole = TuningSet(read(paths, references=[references]))
+room = {"num_cpus": 1, "object_store_memory": 80_000_000}
+cluster = Cluster(initialize_head=True, head_node_args={**room, "include_dashboard": False})
+node = cluster.add_node(**room)
+with engine_of("ray", 2, cluster.address) as engine, working_on(engine):
+    shards = ShardedLists.read(paths, references)
+    cluster.add_node(**room)
+    actors, asked = shards.shards._actors, []
+    call = actors.call
+
+    def call_and_kill(actor, method, *arguments):
+        call(actor, method, *arguments)
+        asked.append(method)
+        if asked.count("follow") == 40 and method == "follow":
+            cluster.remove_node(node, allow_graceful=False)
+
+    actors.call = call_and_kill
+    same = said(tuner.fit(shards)) == said(tuner.fit(whole))
+    print(same, asked.count("follow") > 40, sum(engine.losses.values()))
+cluster.shutdown()
+"""
+
+
+@pytest.mark.long
+def test_a_node_that_is_killed_with_its_shards_changes_nothing(tmp_path):
+    pytest.importorskip("ray")
+    paths, references = write_parts(tmp_path / "parts", np.random.default_rng(1), groups=30)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", TWO_NODES, *paths, references],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, **SETTINGS},
+        check=False,
+    )
+    assert done.stdout.splitlines()[-1:] == ["True True 1"], done.stderr

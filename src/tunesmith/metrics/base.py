@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tunesmith.arrays import Floats, Ints, Stats
+from tunesmith.arrays import Flags, Floats, Ints, Stats
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import TunesmithError, UsageError, nearest
+from tunesmith.kernels import kernel
 from tunesmith.registry import Options, Registry, options_of
 
 #: A sum of statistics that is not above it counts as 0 in a slope, which stays finite.
@@ -191,6 +192,26 @@ class Metric(Options, ABC):
         """Return the score in natural units with the sign that makes more better."""
         return self.score(stats) / (self.scale if self.higher_is_better else -self.scale)
 
+    def gains_along(
+        self, total: Stats, changes: Stats, order: Ints, counts: Flags, floor: float
+    ) -> Floats:
+        """Return the gains [T + 1] of a sum of statistics, and after each of some changes to it.
+
+        What is asked for is where those that count are greatest, and above a floor. A gain that
+        does not count may be anything, and one that is not the greatest, or not above the floor,
+        anything less, or anything that is not above it.
+
+        Parameters
+        ----------
+        total : [K]
+            The sum.
+        changes, order : [T, K], [T]
+            What is added to it, and in which order.
+        counts : bool[T + 1]
+            Which gains count.
+        """
+        return self.gain(running_totals(total, changes, order))
+
     def slope(self, stats: Stats) -> Floats:
         """Return the derivative of the gain by each statistic, at summed statistics [..., K].
 
@@ -227,6 +248,19 @@ class Metric(Options, ABC):
 
 def _shown(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@kernel
+def running_totals(total: Stats, changes: Stats, order: Ints) -> Stats:
+    """Return a sum of statistics, and after each of some changes to it [T + 1, K]."""
+    totals = np.empty((order.shape[0] + 1, total.shape[0]), total.dtype)
+    for k in range(total.shape[0]):
+        totals[0, k] = total[k]
+    for t in range(order.shape[0]):
+        changed = order[t]
+        for k in range(total.shape[0]):
+            totals[t + 1, k] = totals[t, k] + changes[changed, k]
+    return totals
 
 
 def same_in_groups(values: Stats, start: Ints) -> bool:

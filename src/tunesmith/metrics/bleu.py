@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from tunesmith._version import __version__
-from tunesmith.arrays import Floats, Stats
+from tunesmith.arrays import Flags, Floats, Ints, Stats
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import UsageError
 from tunesmith.kernels import inlined, kernel
@@ -28,6 +28,9 @@ SMOOTHINGS = ("none", "floor", "add-k", "exp")
 NONE, FLOOR, ADD_K, EXP = range(4)
 #: What ``smoothing_value`` is -1 for.
 USUAL_VALUE = {"floor": 0.1, "add-k": 1.0}
+#: BLEU of orders up to this is compared with a floor by products, which do not overflow; with so
+#: much less than the floor to the power of the order, so that rounding does not matter.
+SHORT, MARGIN = 8, 1.0 - 1e-9
 #: A sum of statistics that is smaller counts as so much in a slope, which stays finite.
 TINY = 1e-300
 
@@ -120,6 +123,16 @@ class BLEU(Metric):
         out = np.empty(len(rows))
         score_rows(rows, *self.scoring, out)
         return out.reshape(stats.shape[:-1])
+
+    def gains_along(
+        self, total: Stats, changes: Stats, order: Ints, counts: Flags, floor: float
+    ) -> Floats:
+        """Compute those gains alone that may be the greatest so far; the others are −∞."""
+        if type(self) is not BLEU:  # a class made of it may score in another way
+            return super().gains_along(total, changes, order, counts, floor)
+        gains = np.empty(len(order) + 1)
+        _greatest_gains(total, changes, order, counts, floor, *self.scoring, gains)
+        return gains
 
     def slope(self, stats: Stats) -> Floats:
         """Return the derivative of BLEU in natural units, d BLEU = BLEU · d log BLEU.
@@ -226,6 +239,64 @@ def score_rows(
             out[r] = 100.0 * np.exp(penalty + (np.log(product) + logarithm) / order)
             if most < 1 and smoothing in (FLOOR, EXP):
                 out[r] *= most  # nothing stands for a match of any order at all
+
+
+@kernel
+def _greatest_gains(
+    total: Stats,
+    changes: Stats,
+    steps: Ints,
+    counts: Flags,
+    floor: float,
+    order: int,
+    smoothing: int,
+    value: float,
+    scale: float,
+    gains: Floats,
+) -> None:
+    """Compute BLEU in natural units after each change, or −∞ where a greater one was before."""
+    row = total.copy()
+    rows, score = np.empty((1, total.shape[0])), np.empty(1)
+    greatest, least = floor, _least_power(floor, order)
+    for t in range(gains.shape[0]):
+        if t > 0:
+            change = steps[t - 1]
+            for k in range(row.shape[0]):
+                row[k] += changes[change, k]
+        gains[t] = -np.inf
+        if not counts[t]:
+            continue
+        # BLEU to the power of the order, numerator and denominator, where nothing is smoothed.
+        matches, totals, fewest = 1.0, least, np.inf
+        for n in range(order):
+            match, among = float(row[2 + n]), float(row[2 + order + n])
+            fewest = min(fewest, match)
+            added = value if _adds(n, smoothing, value) else 0.0
+            matches *= match + added
+            totals *= among + added
+        if fewest >= 1.0:
+            length, reference = float(row[0]), scale * float(row[1])
+            if length < reference:
+                # The penalty is exp(−x), and some terms of exp(x) are less than all of them.
+                x = order * (reference / length - 1.0)
+                totals *= 1.0 + x * (1.0 + x / 2.0 * (1.0 + x / 3.0 * (1.0 + x / 4.0)))
+            if matches < totals:
+                continue
+        for k in range(row.shape[0]):
+            rows[0, k] = row[k]
+        score_rows(rows, order, smoothing, value, scale, score)
+        gains[t] = score[0] / 100.0
+        if gains[t] > greatest:
+            greatest = gains[t]
+            least = _least_power(greatest, order)
+
+
+@inlined
+def _least_power(gain: float, order: int) -> float:
+    """Return a bit less than a gain to the power of the order; 0 where that may not be exact."""
+    if gain <= 0.0 or order > SHORT:
+        return 0.0
+    return MARGIN * gain**order
 
 
 @kernel

@@ -44,6 +44,28 @@ def test_koehns_first_step_is_the_best_of_all_features():
     assert improved > 10
 
 
+def test_a_line_is_followed_once_through_a_point():
+    tuning, rng = random_task(3)
+    hypotheses = ListHypotheses(tuning)
+    followed = []
+    ask = hypotheses.map_envelopes
+
+    def count(work, lines):
+        followed.extend((point.gain, direction.label) for point, direction in lines)
+        return ask(work, lines)
+
+    hypotheses.map_envelopes = count
+    climb = Climb(hypotheses, hypotheses.spread(), rng)
+    first, second = climb.coordinates()
+    point, other = (hypotheses.point(np.array(w)) for w in ([1.0, -0.5], [-0.25, 1.0]))
+    one = climb.search(point, [first])
+    assert climb.search(point, [second, first])[1] == one[0]
+    assert [label for _, label in followed] == [first.label, second.label]
+    climb.search(other, [first, second])
+    assert climb.search(point, [first]) == one
+    assert len(followed) == climb.searches - 1 == 5
+
+
 def test_unknown_directions():
     with pytest.raises(UnknownNameError, match="did you mean powell"):
         DIRECTIONS.get("powel")

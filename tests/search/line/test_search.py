@@ -9,10 +9,10 @@ from tests.helpers.builders import Loss, Mean, candidate_set, tuning_set
 from tests.helpers.search.line import brute_force, random_task
 from tests.helpers.search.single import search, surface
 from tests.helpers.tiers import examples
-from tunesmith.inference.hypotheses import Direction, Envelope
+from tunesmith.inference.hypotheses import Direction, Envelope, Point
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.metrics.bleu import BLEU
-from tunesmith.search.line.search import totals_along
+from tunesmith.search.line.search import best_step, best_step_along, totals_along
 from tunesmith.tasks.lists import TuningSet
 
 
@@ -50,6 +50,27 @@ def test_bleu_is_exact_along_a_line(seed):
     direction = Direction.along(0, "f0")
     step = search(hypotheses, point, direction)
     assert step.gain == brute_force(tuning, point.weights, direction.vector(2))
+
+
+@settings(max_examples=examples(300))
+@given(st.integers(0, 2**32 - 1))
+def test_a_step_is_that_of_all_gains(seed):
+    rng = np.random.default_rng(seed)
+    count, metric = int(rng.integers(0, 12)), BLEU(order=2)
+    rows = np.sort(rng.integers(0, 40, (count + 1, 6)), axis=1)[:, [4, 5, 1, 0, 3, 2]]
+    rows = rows[rng.integers(0, count + 1, count + 1)]
+    at = rng.choice([-1.0, -1e-12, 0.0, 1e-12, 0.5, 1e14, *rng.standard_normal(4)], count)
+    order = np.argsort(at, kind="stable")
+    changes = np.empty((count, 6), np.int64)
+    changes[order] = np.diff(rows, axis=0)
+    envelope = Envelope(rows[0], at, changes)
+    gain = float(metric.gain(rows[rng.integers(0, count + 1)]))
+    point = Point(np.ones(2), rows[0], float(rng.choice([gain, 0.0])), None)
+    line = point, Direction.along(0, "f0")
+    limits = [(-np.inf, np.inf), (-0.5, 0.75)][rng.integers(2)]
+    edges, totals = totals_along(envelope)
+    expected = best_step(edges, metric.gain(totals), *line, limits)
+    assert best_step_along(metric, envelope, *line, limits) == expected
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.5, 2.0, 1024.0]))

@@ -18,8 +18,11 @@ from tunesmith.inference.lists.envelope import extremes_of, highest_of, hull_bet
 from tunesmith.kernels import kernel
 from tunesmith.parallel.local import map_pieces
 
-#: Lines that are followed together at most: their changes are in memory at the same time.
-TOGETHER = 8
+#: Lines that are followed together at most: their changes are in memory at the same time. Of a set
+#: that is in the processor's cache few are, so that their changes stay there too.
+TOGETHER, FEW_TOGETHER = 8, 2
+#: Candidates of such a set.
+CACHED = 200_000
 #: Breakpoints per group for which there is room at first.
 USUAL = 12
 
@@ -91,9 +94,11 @@ class Breakpoints:
         return Envelope(self.totals[line], self.at[line, :count], self.changes[line, :count])
 
 
-def runs_of(lines: Sequence[Line], workers: int) -> list[Sequence[Line]]:
+def runs_of(lines: Sequence[Line], workers: int, candidates: int) -> list[Sequence[Line]]:
     """Cut lines into runs through one point each, a few for each worker."""
-    most = TOGETHER if workers == 1 else max(1, min(TOGETHER, -(-len(lines) // (2 * workers))))
+    most = TOGETHER if candidates > CACHED else FEW_TOGETHER
+    if workers > 1:
+        most = max(1, min(most, -(-len(lines) // (2 * workers))))
     runs: list[Sequence[Line]] = []
     begin = 0
     for k in range(1, len(lines) + 1):
@@ -113,7 +118,7 @@ def breakpoints(
         room = min(room, most)
         totals = np.repeat(now[None], len(rows), axis=0)
         at = np.empty((len(rows), room))
-        changes = np.empty((len(rows), room, len(now)), now.dtype)
+        changes = np.empty((len(rows), room, len(now)), stats.dtype)
         counts = np.zeros(len(rows), np.int64)
         arguments = slopes.rows, slopes.ends, rows, scores, winners, start, stats
         if _envelopes(*arguments, totals, at, changes, counts):

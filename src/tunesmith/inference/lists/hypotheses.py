@@ -99,10 +99,14 @@ class ListHypotheses:
         self.names = self.features.names
         self.start = tuning.candidates.start
         self.groups = len(self.start) - 1
-        self._group = np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
         self._longest = int(np.diff(self.start).max(initial=0))
         self._last = threading.local()
         self._recurring: dict[tuple[bytes, bytes], LineBatch] = {}
+
+    @cached_property
+    def _group(self) -> Ints:
+        """The group of each candidate, which sparse features are looked up by."""
+        return np.repeat(np.arange(self.groups), np.diff(self.start))
 
     @cached_property
     def _dense(self) -> Slopes:
@@ -232,7 +236,7 @@ class ListHypotheses:
         if works_elsewhere():
             return share_out_lines(self, work, lines)
         self._remember([direction for _, direction in lines])
-        runs = runs_of(lines, thread_count())
+        runs = runs_of(lines, thread_count(), self.features.candidates)
         parts = map_pieces(partial(self._along, work), runs)
         return [result for part in parts for result in part]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import InitVar, dataclass, field, replace
@@ -72,6 +73,10 @@ class Climb:
     space: Space = field(init=False)
     stopping: StoppingRule = field(init=False)
     _valued: tuple[Point, float] | None = field(init=False, default=None)
+    # A point that is kept would keep the scores of all candidates.
+    _searched: tuple[weakref.ref[Point], dict[int, tuple[Direction, LineStep]]] | None = field(
+        init=False, default=None
+    )
 
     def __post_init__(self, within: Space | None) -> None:
         self.space = Space.free(self.hypotheses.names) if within is None else within
@@ -153,8 +158,15 @@ class Climb:
         """Search several lines through a point at once."""
         end_if_unwanted()
         self.searches += len(directions)
+        if self._searched is None or self._searched[0]() is not point:
+            self._searched = weakref.ref(point), {}
+        # Lines that gain nothing at the end of a round are asked for again by the next one.
+        known = self._searched[1]
+        new = [direction for direction in directions if id(direction) not in known]
         search = LineSearch(self.space, self.smoothing, self.penalty)
-        return search.steps(self.hypotheses, [(point, direction) for direction in directions])
+        steps = search.steps(self.hypotheses, [(point, direction) for direction in new])
+        known.update({id(way): (way, step) for way, step in zip(new, steps, strict=True)})
+        return [known[id(direction)][1] for direction in directions]
 
     def take(self, point: Point, direction: Direction, step: LineStep) -> Point:
         """Move, unless the gain was rounding alone; the objective never falls.

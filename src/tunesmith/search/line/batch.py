@@ -14,7 +14,7 @@ from tunesmith.metrics.base import Metric
 from tunesmith.search.line.penalised import Penalty, best_penalised_step
 from tunesmith.search.line.search import (
     LineStep,
-    best_step,
+    best_step_along,
     reach,
     step_into,
     totals_along,
@@ -69,11 +69,12 @@ class LineSearch:
     def _step(
         self, metric: Metric, point: Point, direction: Direction, envelope: Envelope
     ) -> LineStep:
+        limits = self.space.limits(point.weights, direction)
+        if not self.smoothing and self.penalty is None:
+            return best_step_along(metric, envelope, point, direction, limits)
         edges, totals = totals_along(envelope)
         line = edges, metric.gain(totals), point, direction
-        limits = self.space.limits(point.weights, direction)
         if self.smoothing:
             return best_smoothed_step(*line, self.smoothing, limits)
-        if self.penalty is not None:
-            return best_penalised_step(*line, self.penalty, limits)
-        return best_step(*line, limits)
+        assert self.penalty is not None
+        return best_penalised_step(*line, self.penalty, limits)

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tunesmith.arrays import Floats, Ints, Stats
+from tunesmith.arrays import Flags, Floats, Ints, Stats
 from tunesmith.inference.hypotheses import Direction, Envelope, Point
 from tunesmith.kernels import kernel
+from tunesmith.metrics.base import Metric, running_totals
 
 #: Steps of any size.
 EVERYWHERE = (-np.inf, np.inf)
@@ -58,17 +59,37 @@ def totals_along(envelope: Envelope) -> tuple[Floats, Stats]:
 
     Edges may coincide; the first and the last interval are unbounded.
     """
-    if ascends(envelope.at):  # as rankings have them
-        return envelope.at, _accumulated(envelope.total, envelope.change)
+    edges, order = _sorted(envelope.at)
+    return edges, running_totals(envelope.total, envelope.change, order)
+
+
+def best_step_along(
+    metric: Metric,
+    envelope: Envelope,
+    point: Point,
+    direction: Direction,
+    limits: tuple[float, float] = EVERYWHERE,
+) -> LineStep:
+    """Return the best step on a line, as :func:`best_step` does if it is given all gains."""
+    edges, order = _sorted(envelope.at)
+    far = reach(point.weights, direction)
+    counted = np.empty(len(edges) + 1, np.bool_)
+    _mark_intervals(edges, far, *limits, counted)
+    gains = metric.gains_along(envelope.total, envelope.change, order, counted, point.gain)
+    return _step_of(edges, gains, point, far, limits)
+
+
+def _sorted(at: Floats) -> tuple[Floats, Ints]:
+    """Return edges in their order, and which is where; equal ones stay as they come."""
+    if ascends(at):  # as rankings have them
+        return at, np.arange(len(at))
     # Several times as fast as a stable sort, but for the order of equal edges.
-    order = np.argsort(envelope.at)
-    edges = envelope.at[order]
+    order = np.argsort(at)
+    edges = at[order]
     if not _order_equals(edges, order):
-        order = np.argsort(envelope.at, kind="stable")
-        edges = envelope.at[order]
-    totals = np.empty((len(order) + 1, len(envelope.total)), envelope.total.dtype)
-    _accumulate(envelope.total, envelope.change, order, totals)
-    return edges, totals
+        order = np.argsort(at, kind="stable")
+        edges = at[order]
+    return edges, order
 
 
 def best_step(
@@ -85,7 +106,12 @@ def best_step(
     half the distance of its edge, or of the weights, whichever is more. What lies outside
     of the limits is cut off first, so the step is the best of those that they allow.
     """
-    far = reach(point.weights, direction)
+    return _step_of(edges, gains, point, reach(point.weights, direction), limits)
+
+
+def _step_of(
+    edges: Floats, gains: Floats, point: Point, far: float, limits: tuple[float, float]
+) -> LineStep:
     best = _best_interval(edges, gains, far, *limits)
     if best < 0 or gains[best] <= point.gain:
         return LineStep(0.0, point.gain, 0.0, 0.0, point.gain, point.gain)
@@ -155,24 +181,12 @@ def _best_interval(
 
 
 @kernel
-def _accumulate(total: Stats, change: Stats, order: Ints, totals: Stats) -> None:
-    for k in range(total.shape[0]):
-        totals[0, k] = total[k]
-    for t in range(order.shape[0]):
-        changed = order[t]
-        for k in range(total.shape[0]):
-            totals[t + 1, k] = totals[t, k] + change[changed, k]
-
-
-@kernel
-def _accumulated(total: Stats, change: Stats) -> Stats:
-    totals = np.empty((change.shape[0] + 1, total.shape[0]), total.dtype)
-    for k in range(total.shape[0]):
-        totals[0, k] = total[k]
-    for t in range(change.shape[0]):
-        for k in range(total.shape[0]):
-            totals[t + 1, k] = totals[t, k] + change[t, k]
-    return totals
+def _mark_intervals(
+    edges: Floats, reach: float, least: float, greatest: float, counted: Flags
+) -> None:
+    for j in range(counted.shape[0]):
+        low, high = clip_interval(edges, j, reach, least, greatest)
+        counted[j] = counts(low, high, FARTHEST * reach)
 
 
 @kernel
