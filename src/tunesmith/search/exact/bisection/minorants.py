@@ -45,6 +45,7 @@ def linear_bound(
     errors: Floats,
     where: Floats,
     enough: float,
+    at: Floats,
 ) -> float:
     """Return what all groups lose at least, beyond the least loss of each.
 
@@ -62,13 +63,15 @@ def linear_bound(
         Weights of the corners, where to begin; becomes the place of the least loss, about.
     enough
         It ends when this is reached.
+    at : float64[n]
+        Room for scores at a place.
     """
     size = where.shape[0]
     totals, offs = np.empty((PLACES, size)), np.empty(PLACES)
     shares, place, best = np.empty(PLACES), np.empty(size), np.empty(size)
     bound, least = 0.0, np.inf
     for k in range(PLACES):
-        offs[k] = _add_up(scores, losses, begin, count, errors, where, totals[k])
+        offs[k] = _add_up(scores, losses, begin, count, errors, where, totals[k], at)
         here = 0.0
         for c in range(size):
             here += where[c] * totals[k, c]
@@ -101,15 +104,26 @@ def _add_up(
     errors: Floats,
     where: Floats,
     total: Floats,
+    at: Floats,
 ) -> float:
     """Fill in the sum of the bounds that are greatest at a place; return how far it may be off."""
     terms, best_terms = np.empty(where.shape[0]), np.empty(where.shape[0])
     total[:] = 0.0
     magnitude, error = 0.0, 0.0
+    for i in range(begin[count]):
+        at[i] = where[0] * scores[0, i]
+    for c in range(1, where.shape[0]):
+        share = where[c]
+        for i in range(begin[count]):
+            at[i] += share * scores[c, i]
     for group in range(count):
-        factor, top = _steepest(
-            scores, losses, begin[group], begin[group + 1], where, terms, best_terms
-        )
+        winner = begin[group]
+        for i in range(winner + 1, begin[group + 1]):
+            if at[i] > at[winner]:
+                winner = i
+        if losses[winner] == 0.0:
+            continue
+        factor, top = _steepest(scores, losses, begin[group], winner, where, terms, best_terms)
         if factor <= 0.0:
             continue
         error += factor * top * errors[group]
@@ -125,7 +139,7 @@ def _steepest(
     scores: Floats,
     losses: Floats,
     lo: int,
-    hi: int,
+    winner: int,
     where: Floats,
     terms: Floats,
     best_terms: Floats,
@@ -137,19 +151,9 @@ def _steepest(
     The factor, 0 if the bound is 0 everywhere; and what the point that wins there loses.
     """
     size = where.shape[0]
-    most, winner = -np.inf, lo
-    for i in range(lo, hi):
-        score = 0.0
-        for c in range(size):
-            score += where[c] * scores[c, i]
-        if score > most:
-            most, winner = score, i
-    top = losses[winner]
-    end = lo
+    top, end = losses[winner], lo
     while losses[end] < top:
         end += 1
-    if end == lo:
-        return 0.0, 0.0
     # In the factor the value is concave, of pieces that are linear: the first and the last one.
     low_value, low_slope, high_value, high_slope = 0.0, 0.0, 0.0, 0.0
     for c in range(size):

@@ -98,7 +98,16 @@ def _child(
     enough = float(to.numbers[LEAST] - bound)
     bound += int(
         np.ceil(
-            linear_bound(room.own, room.losses, room.own_begin, count, room.errors, where, enough)
+            linear_bound(
+                room.own,
+                room.losses,
+                room.own_begin,
+                count,
+                room.errors,
+                where,
+                enough,
+                room.columns[0],
+            )
         )
     )
     bound = max(bound, spare.bound[0])
