@@ -159,10 +159,9 @@ def _bisected(
 
     few = problem.dimensions <= in_plane.MOST_FEATURES
     search.run(limits.part(SHARE) if few and limits.seconds is not None else limits, say)
-    if search.best is not None and search.best.loss < search.proven:
-        raise ContradictionError(problem, search.best.loss, search.proven)
     best = None if search.best is None else search.best.vector
-    return ExactResult(best, search.to_beat, search.bound, search.seen)
+    unclear = unclear_among(problem, search.unclear, search.bound, *settings)
+    return ExactResult(best, search.to_beat, search.bound, search.seen, unclear)
 
 
 def _spread_out(

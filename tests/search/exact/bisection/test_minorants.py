@@ -15,7 +15,8 @@ def bound_of(groups, where, error=0.0):
     scores = np.ascontiguousarray(np.concatenate([scores for _, scores in groups], axis=1))
     begin = np.cumsum([0, *(len(loss) for loss, _ in groups)])
     errors = np.full(len(groups), error)
-    return linear_bound(scores, losses, begin, len(groups), errors, where, np.inf)
+    at = np.empty(len(losses))
+    return linear_bound(scores, losses, begin, len(groups), errors, where, np.inf, at)
 
 
 def lost_at(groups, places):

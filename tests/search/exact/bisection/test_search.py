@@ -18,7 +18,9 @@ from tunesmith.search.exact import certificate, in_plane
 from tunesmith.search.exact.bisection import search as bisection
 from tunesmith.search.exact.bisection.search import Bisection
 from tunesmith.search.exact.certificate import SearchLimits
+from tunesmith.search.exact.incumbent import Incumbent, reassessed
 from tunesmith.search.exact.problem import Problem
+from tunesmith.search.exact.search import exact_search
 from tunesmith.search.plane import search as plane
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.certify import certify
@@ -138,6 +140,60 @@ def test_little_memory_ends_it():
     assert not search.done
     assert 0 < search.bound < search.to_beat
     assert search.megabytes < 5.0
+
+
+def test_a_vector_that_does_not_count_is_no_contradiction(monkeypatch):
+    # Cones that are searched by choices say nothing of regions narrower than the tolerance, in
+    # which a climb from elsewhere may end.
+    problem = normal_problem(np.random.default_rng(8), 30, 4, 3)
+    apart = problem.block(0)[:, [0]] - problem.block(0)[:, 1:]
+    ties = [np.cross(row, v) for row in apart.T for v in np.eye(3)]
+    tie = next(v / np.linalg.norm(v) for v in ties if not reassessed(problem, TOLERANCE, [v]))
+    run = Bisection.run
+
+    def run_and_meet(self, limits, tell=None):
+        run(self, limits, tell)
+        met = Incumbent(tie, self.proven - 1, clear=False)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(bisection, "assessed", lambda *about: [met])
+            self._learn([met.vector], limits)
+
+    expected = exact_search(problem, [], np.random.default_rng(1))
+    monkeypatch.setattr(Bisection, "run", run_and_meet)
+    found = exact_search(problem, [], np.random.default_rng(1))
+    assert found.optimal
+    assert (found.loss, found.bound) == (expected.loss, expected.bound)
+    np.testing.assert_allclose(found.unclear, tie)
+
+
+def test_a_better_vector_that_counts_is_a_contradiction(monkeypatch):
+    problem = normal_problem(np.random.default_rng(8), 30, 4, 3)
+    vectors = np.random.default_rng(9).standard_normal((50, 3))
+    incumbents = reassessed(problem, 1e-4, vectors)
+
+    def prove_too_much(self, limits, tell=None):
+        self.proven = self.to_beat
+        self._waiting.clear()
+        self._learn([incumbents[0].vector], limits)
+
+    monkeypatch.setattr(Bisection, "run", prove_too_much)
+    with pytest.raises(certificate.ContradictionError, match="contradicts itself"):
+        exact_search(problem, incumbents[-1:], np.random.default_rng(1))
+
+
+def test_what_a_dive_claims_is_not_proven_beyond(monkeypatch):
+    # Rounding may have other points win in the middle of a cone than in the cone.
+    problem = normal_problem(np.random.default_rng(10), 6, 4, 3)
+    search = Bisection(problem, TOLERANCE)
+    monkeypatch.setattr(bisection, "assessed", lambda *about: [])
+    search.run(SearchLimits(tests=1000))
+    assert search.best is None
+    search._waiting.clear()  # as if all cones around were done too
+    whole = Bisection(problem, TOLERANCE)
+    monkeypatch.undo()
+    whole.run(SearchLimits(tests=20_000))
+    assert whole.done
+    assert search.bound <= whole.best.loss
 
 
 @pytest.mark.parametrize("corners", [[[0.6, 0.8], [0.6, 0.8]], [[1.0, 0.0], [1.0, 1e-320]]])

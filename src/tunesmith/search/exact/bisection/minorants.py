@@ -13,7 +13,9 @@ linear and has its values at the corners it becomes no less, and the sum over gr
 linear is least at a corner.
 
 Which q and f are best depends on where in the cone: q wins there, and f is found on the line. Where
-to look is where the sum so far is least (mirror descent); the bounds of two places are combined.
+to look next is between the place where the least was found and the one where the greatest of the
+sums so far is least (cutting planes). The shares of all these sums whose mixture is greatest at its
+least corner are a matrix game.
 """
 
 from __future__ import annotations
@@ -23,9 +25,13 @@ import numpy as np
 from tunesmith.arrays import Floats, Ints
 from tunesmith.kernels import kernel
 from tunesmith.kernels.copying import copy_to
+from tunesmith.search.exact.bisection.game import solve_game
 
 #: Places in a cone that are looked at, and factors that are tried for each group there.
-PLACES, FACTORS = 3, 2
+PLACES, FACTORS = 6, 2
+#: How far the next place is from the best one towards that of the game, and how much of it is
+#: spread over all corners; what more can be won, as a share of the bound, where it ends.
+STEP, SPREAD, CLOSE = 0.25, 0.05, 0.03
 #: How much of what is summed up is kept off for rounding.
 ROUNDING = 1e-11
 
@@ -39,6 +45,7 @@ def linear_bound(
     errors: Floats,
     where: Floats,
     enough: float,
+    at: Floats,
 ) -> float:
     """Return what all groups lose at least, beyond the least loss of each.
 
@@ -56,38 +63,75 @@ def linear_bound(
         Weights of the corners, where to begin; becomes the place of the least loss, about.
     enough
         It ends when this is reached.
+    at : float64[n]
+        Room for scores at a place.
     """
     size = where.shape[0]
-    total, combined = np.empty(size), np.empty(size)
-    terms, best_terms = np.empty(size), np.empty(size)
-    bound, off = 0.0, 0.0
-    for place in range(PLACES):
-        total[:] = 0.0
-        magnitude, error = 0.0, 0.0
-        for group in range(count):
-            factor, top = _steepest(
-                scores, losses, begin[group], begin[group + 1], where, terms, best_terms
-            )
-            if factor <= 0.0:
-                continue
-            error += factor * top * errors[group]
-            magnitude += top
-            for c in range(size):
-                total[c] += best_terms[c]
-                magnitude += abs(best_terms[c])
-        off = max(off, error + ROUNDING * magnitude)
+    totals, offs = np.empty((PLACES, size)), np.empty(PLACES)
+    shares, place, best = np.empty(PLACES), np.empty(size), np.empty(size)
+    bound, least = 0.0, np.inf
+    for k in range(PLACES):
+        offs[k] = _add_up(scores, losses, begin, count, errors, where, totals[k], at)
         here = 0.0
         for c in range(size):
-            here += where[c] * total[c]
-        if place == 0:
-            copy_to(combined, 0, total)
-        else:
-            _combine(combined, total)
-        bound = max(bound, combined.min() - off)
-        _move(where, total, here)
-        if bound >= enough:
+            here += where[c] * totals[k, c]
+        if here < least:
+            least = here
+            copy_to(best, 0, where)
+        solve_game(totals, k + 1, shares, place)
+        lowest = np.inf
+        for c in range(size):
+            value = 0.0
+            for i in range(k + 1):
+                value += shares[i] * (totals[i, c] - offs[i])
+            lowest = min(lowest, value)
+        bound = max(bound, lowest)
+        if bound >= enough or least - bound <= CLOSE * least:
             break
+        for c in range(size):
+            near = STEP * place[c] + (1.0 - STEP) * best[c]
+            where[c] = (1.0 - SPREAD) * near + SPREAD / size
+    copy_to(where, 0, best)
     return bound
+
+
+@kernel
+def _add_up(
+    scores: Floats,
+    losses: Floats,
+    begin: Ints,
+    count: int,
+    errors: Floats,
+    where: Floats,
+    total: Floats,
+    at: Floats,
+) -> float:
+    """Fill in the sum of the bounds that are greatest at a place; return how far it may be off."""
+    terms, best_terms = np.empty(where.shape[0]), np.empty(where.shape[0])
+    total[:] = 0.0
+    magnitude, error = 0.0, 0.0
+    for i in range(begin[count]):
+        at[i] = where[0] * scores[0, i]
+    for c in range(1, where.shape[0]):
+        share = where[c]
+        for i in range(begin[count]):
+            at[i] += share * scores[c, i]
+    for group in range(count):
+        winner = begin[group]
+        for i in range(winner + 1, begin[group + 1]):
+            if at[i] > at[winner]:
+                winner = i
+        if losses[winner] == 0.0:
+            continue
+        factor, top = _steepest(scores, losses, begin[group], winner, where, terms, best_terms)
+        if factor <= 0.0:
+            continue
+        error += factor * top * errors[group]
+        magnitude += top
+        for c in range(where.shape[0]):
+            total[c] += best_terms[c]
+            magnitude += abs(best_terms[c])
+    return error + ROUNDING * magnitude
 
 
 @kernel
@@ -95,7 +139,7 @@ def _steepest(
     scores: Floats,
     losses: Floats,
     lo: int,
-    hi: int,
+    winner: int,
     where: Floats,
     terms: Floats,
     best_terms: Floats,
@@ -107,19 +151,9 @@ def _steepest(
     The factor, 0 if the bound is 0 everywhere; and what the point that wins there loses.
     """
     size = where.shape[0]
-    most, winner = -np.inf, lo
-    for i in range(lo, hi):
-        score = 0.0
-        for c in range(size):
-            score += where[c] * scores[c, i]
-        if score > most:
-            most, winner = score, i
-    top = losses[winner]
-    end = lo
+    top, end = losses[winner], lo
     while losses[end] < top:
         end += 1
-    if end == lo:
-        return 0.0, 0.0
     # In the factor the value is concave, of pieces that are linear: the first and the last one.
     low_value, low_slope, high_value, high_slope = 0.0, 0.0, 0.0, 0.0
     for c in range(size):
@@ -159,44 +193,3 @@ def _steepest(
         else:
             high_value, high_slope = here - slope * factor, slope
     return used, top
-
-
-@kernel
-def _combine(combined: Floats, total: Floats) -> None:
-    """Replace values by those between them and others whose least is greatest."""
-    size = combined.shape[0]
-    share, least = 0.0, combined.min()
-    if total.min() > least:
-        share, least = 1.0, total.min()
-    for c in range(size):
-        for e in range(c):
-            change = (total[c] - combined[c]) - (total[e] - combined[e])
-            if change == 0.0:
-                continue
-            here = (combined[e] - combined[c]) / change
-            if not 0.0 < here < 1.0:
-                continue
-            lowest = np.inf
-            for d in range(size):
-                lowest = min(lowest, combined[d] + here * (total[d] - combined[d]))
-            if lowest > least:
-                share, least = here, lowest
-    for d in range(size):
-        combined[d] += share * (total[d] - combined[d])
-
-
-@kernel
-def _move(where: Floats, total: Floats, here: float) -> None:
-    """Go to where a sum is less: weights of corners change by a factor, as mirror descent does."""
-    size = where.shape[0]
-    scale = 0.0
-    for c in range(size):
-        scale = max(scale, abs(total[c] - here))
-    if scale == 0.0:
-        return
-    whole = 0.0
-    for c in range(size):
-        where[c] *= np.exp(-(total[c] - here) / scale)
-        whole += where[c]
-    for c in range(size):
-        where[c] /= whole

@@ -91,11 +91,17 @@ class Bisection:
         #: Cones bisected so far; the greatest bound that was known before a round.
         self.seen, self.proven = 0, 0
         self.best: Incumbent | None = None
+        #: Vectors met that lose less than was proven: on ties, or in regions narrower than the
+        #: tolerance, of which nothing is proven where cones are searched by choices.
+        self.unclear: list[Incumbent] = []
         for incumbent in known:
             self._offer(incumbent)
         self._numbers = itertools.count()
         self._rng = np.random.default_rng(1)
         self._bytes, self._rounds, self._is_stuck = 0, 0, False
+        # The least that a dive found to be lost in a whole cone, if its middle loses more: rounding
+        # decides who wins there. What loses more was no longer looked at.
+        self._claimed = self.to_beat
         self._waiting: list[_Entry] = []
         every, width = np.arange(len(points), dtype=np.int32), problem.dimensions
         for signs in itertools.product((1.0, -1.0), repeat=problem.dimensions):
@@ -104,7 +110,9 @@ class Bisection:
     def _offer(self, incumbent: Incumbent) -> None:
         if self._cosine > 0.0 and float((incumbent.vector * self._aim).sum()) < self._cosine:
             return
-        if self.best is None or incumbent.loss < self.best.loss:
+        if incumbent.loss < self.proven:
+            self.unclear.append(incumbent)
+        elif self.best is None or incumbent.loss < self.best.loss:
             self.best = incumbent
 
     @property
@@ -117,7 +125,7 @@ class Bisection:
     def bound(self) -> int:
         """What every vector loses at least."""
         least = self._waiting[0][0] if self._waiting else self.to_beat
-        return min(least, self.to_beat)
+        return min(least, self.to_beat, self._claimed)
 
     @property
     def done(self) -> bool:
@@ -130,14 +138,20 @@ class Bisection:
         return self._bytes / 1e6
 
     def _push(self, bound: int, corners: Floats, living: Ids, settled: int, where: Floats) -> None:
-        number = next(self._numbers)
-        heapq.heappush(self._waiting, (bound, number, corners, living, settled, where))
-        self._bytes += corners.nbytes + living.nbytes + OVERHEAD
+        number, steps = next(self._numbers), _steps(living)
+        heapq.heappush(self._waiting, (bound, number, corners, steps, settled, where))
+        self._bytes += corners.nbytes + steps.nbytes + OVERHEAD
+
+    def _pop(self) -> _Entry:
+        """Take the cone of least bound."""
+        bound, number, corners, steps, settled, where = heapq.heappop(self._waiting)
+        self._bytes -= corners.nbytes + steps.nbytes + OVERHEAD
+        return bound, number, corners, np.cumsum(steps, dtype=np.int32), settled, where
 
     def run(self, limits: SearchLimits, tell: Callable[[], None] | None = None) -> None:
         """Search until it is done, or a limit is reached."""
-        buffers = [_Buffers(self._sample) for _ in range(PIECES)]
-        while not self.done and limits.left > 0:
+        buffers: list[_Buffers] = []
+        while self._waiting and not self.done and limits.left > 0:
             if limits.tests is not None and self.seen >= limits.tests:
                 break
             if limits.megabytes is not None and self.megabytes > limits.megabytes:
@@ -150,34 +164,46 @@ class Bisection:
             if self.bound == before and self._is_stuck and not self._resolve(limits):
                 break
 
-    def _round(self, buffers: Sequence[_Buffers], limits: SearchLimits) -> None:
-        """Bisect the cones of least bound."""
+    def _round(self, buffers: list[_Buffers], limits: SearchLimits) -> None:
+        """Bisect the cones of least bound.
+
+        ``buffers`` are those that no piece uses, and become as many as there are threads.
+        """
         bound = self.bound
         target = bound + max(1, int(RAISE * (self.to_beat - bound)))
         taken: list[_Entry] = []
         while self._waiting and self._waiting[0][0] < target and len(taken) < PIECES * CONES_EACH:
-            entry = heapq.heappop(self._waiting)
-            self._bytes -= entry[2].nbytes + entry[3].nbytes + OVERHEAD
-            taken.append(entry)
-        tasks = [(taken[k::PIECES], buffers[k]) for k in range(PIECES) if taken[k::PIECES]]
+            taken.append(self._pop())
+        tasks = [taken[k::PIECES] for k in range(PIECES) if taken[k::PIECES]]
         least = self.to_beat
         tests = UNLIMITED if limits.tests is None else limits.tests
         share = max((tests - self.seen) // len(tasks), 1)
-        pieces = map_pieces(
-            lambda task: task[1].dive(self._sample, task[0], target, least, share), tasks
-        )
+
+        def bisect(entries: list[_Entry]) -> tuple[list[_Left], Floats | None, int, int]:
+            try:
+                room = buffers.pop()
+            except IndexError:
+                room = _Buffers(self._sample)
+            results = room.dive(self._sample, entries, target, least, share)
+            buffers.append(room)
+            return results
+
+        pieces = map_pieces(bisect, tasks)
         vectors: list[Floats] = []
-        is_new = False
-        for entries, best, seen in pieces:
+        is_new, claimed = False, least
+        for entries, best, lost, seen in pieces:
             self.seen += seen
             is_new = is_new or seen > 0
             if best is not None:
                 vectors.append(best)
+                claimed = min(claimed, lost)
             for below, corners, living, settled, where in entries:
                 if below < self.to_beat:
                     self._push(below, corners, living, settled, where)
         self._is_stuck = not is_new
         self._learn(vectors, limits)
+        if claimed < self.to_beat:
+            self._claimed = min(self._claimed, claimed)
 
     def _resolve(self, limits: SearchLimits) -> bool:
         """Search cones that are too small to bisect by choices; tell if there were any.
@@ -187,9 +213,7 @@ class Bisection:
         """
         taken: list[_Entry] = []
         while self._waiting and self._waiting[0][0] < self.to_beat and len(taken) < RESOLVED:
-            entry = heapq.heappop(self._waiting)
-            self._bytes -= entry[2].nbytes + entry[3].nbytes + OVERHEAD
-            taken.append(entry)
+            taken.append(self._pop())
         before, least = self.bound, self.to_beat
         is_open = [len(entry[3]) > 0 and limits.left > 0 for entry in taken]
         searched = map_pieces(
@@ -274,8 +298,13 @@ class _Buffers:
 
     def dive(
         self, sample: Sample, entries: Sequence[_Entry], target: int, least: int, tests: int
-    ) -> tuple[list[_Left], Floats | None, int]:
-        """Bisect some cones; return what is left of them, the best vector, and the bisections."""
+    ) -> tuple[list[_Left], Floats | None, int, int]:
+        """Bisect some cones.
+
+        Returns
+        -------
+        What is left of them, the best vector and what it loses, and the bisections.
+        """
         output = self._output
         output.numbers[:] = 0
         output.numbers[LEAST] = least
@@ -289,7 +318,13 @@ class _Buffers:
             more = int(output.settled[k]), output.where[k].copy()
             left.append((int(output.bound[k]), *cone, *more))
         best = output.best.copy() if output.numbers[LEAST] < least else None
-        return left, best, int(output.numbers[SEEN])
+        return left, best, int(output.numbers[LEAST]), int(output.numbers[SEEN])
+
+
+def _steps(living: Ids) -> Ids:
+    """Return by how much each number is above the one before it, in half the memory if it may."""
+    steps = np.diff(living, prepend=np.int32(0))
+    return steps.astype(np.uint16) if steps.max(initial=0) < 2**16 else steps
 
 
 def _errors(problem: Problem) -> Floats:

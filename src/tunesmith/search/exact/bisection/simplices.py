@@ -1,11 +1,11 @@
 """Exact search for few features: cones of vectors, bisected until they are small enough.
 
-A cone is spanned by as many corners as there are features. A point that another point of its
-group equals or beats at every corner wins nowhere inside, and nowhere in a part of the cone. What
-every vector of a cone loses at least is the least loss of the living points, added up, and what
-linear bounds add to it (``minorants``). The widest edge is bisected: the cost is exponential in the
-features, and grows little with the groups, since in a small cone most groups have one loss left and
-are settled.
+A cone is spanned by as many corners as there are features. A point that another point of its group,
+or a mixture of two, equals or beats at every corner wins nowhere inside, and nowhere in a part of
+the cone. What every vector of a cone loses at least is the least loss of the living points, added
+up, and what linear bounds add to it (``minorants``). The widest edge is bisected: the cost is
+exponential in the features, and grows little with the groups, since in a small cone most groups
+have one loss left and are settled.
 
 Corners may lie on ties, as those on the axes of whole-numbered features do.
 """
@@ -98,7 +98,16 @@ def _child(
     enough = float(to.numbers[LEAST] - bound)
     bound += int(
         np.ceil(
-            linear_bound(room.own, room.losses, room.own_begin, count, room.errors, where, enough)
+            linear_bound(
+                room.own,
+                room.losses,
+                room.own_begin,
+                count,
+                room.errors,
+                where,
+                enough,
+                room.columns[0],
+            )
         )
     )
     bound = max(bound, spare.bound[0])
