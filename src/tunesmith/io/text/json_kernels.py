@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tunesmith.arrays import Bytes, Flags, Floats, Ids, Ints, Number, Words
-from tunesmith.io.text.numbers import parse_decimal, short_decimal
+from tunesmith.io.text.numbers import parse_decimal, parse_digits, short_decimal
 from tunesmith.io.text.spans import Spans
 from tunesmith.io.text.swar import BITS, ONES, TOPS, first_of, marks_of, word_at
 from tunesmith.io.text.tokens import Interner, intern, next_key, tokenize
@@ -290,7 +290,9 @@ def read_entries(
                         i += 1
                     value, size = short_decimal(word_at(data, i), data[i + 8])
                     last = i + size
-                    if size == 0 or data[last] == 101 or data[last] == 69:
+                    if size == 0:
+                        value, last = parse_digits(data, i)
+                    if last < 0 or data[last] == 101 or data[last] == 69:
                         last = _end_of_number(data, first)
                         if last < 0:
                             return ODD
@@ -298,7 +300,7 @@ def read_entries(
                         if np.isnan(value):
                             kind = SLOW
                     else:
-                        is_zero = data[i] == 48 and size > 1 and data[i + 1] != POINT
+                        is_zero = data[i] == 48 and last > i + 1 and data[i + 1] != POINT
                         if is_zero or data[i] == POINT or data[last - 1] == POINT:
                             return ODD
                         if c == MINUS:

@@ -73,6 +73,14 @@ def parse_decimal(data: Bytes, lo: int, hi: int) -> Number:
     exponent: Number = 0
     point = 0
     while i < hi:
+        if mantissa != 0 and digits <= _DIGITS - 8 and i + 8 <= hi:
+            word = _ZEROS ^ word_at(data, i)
+            if (word | (word + _SIXES)) & TOPS == _0:
+                mantissa = mantissa * 100_000_000 + _eight_digits(word)
+                digits += 8
+                exponent -= 8 * point
+                i += 8
+                continue
         c = np.int64(data[i]) - 48
         if 0 <= c <= 9 and digits <= _DIGITS:
             mantissa = mantissa * 10 + c
@@ -168,6 +176,13 @@ def parse_digits(data: Bytes, i: int) -> tuple[Number, Number]:
     digits = 0
     point = -1
     while i < n:
+        if mantissa != 0 and digits <= _DIGITS - 8 and i + 8 <= n:
+            word = _ZEROS ^ word_at(data, i)
+            if (word | (word + _SIXES)) & TOPS == _0:
+                mantissa = mantissa * 100_000_000 + _eight_digits(word)
+                digits += 8
+                i += 8
+                continue
         c = np.int64(data[i]) - 48
         if 0 <= c <= 9 and digits <= _DIGITS:
             mantissa = mantissa * 10 + c
