@@ -16,6 +16,7 @@ from tunesmith.io.tables.base import (
     Batch,
     Column,
     Numbers,
+    Repeated,
     SizeLimit,
     is_reference,
 )
@@ -139,16 +140,19 @@ def _column(name: str, column: Any, room: SizeLimit, first_line: int) -> Column:
             return _entries(column, room)
         column, kind = column.dictionary_decode(), kind.value_type
     if pa.types.is_integer(kind) and name == "id":
-        cells: list[Any] = column.to_pylist()
-        return cells
+        numbered = column.dictionary_encode(null_encoding="encode")
+        index = numbered.indices.to_numpy(zero_copy_only=False)
+        return Repeated(numbered.dictionary.to_pylist(), index.astype(np.int64))
     if _is_numeric(kind):
-        missing = column.is_null().to_numpy(zero_copy_only=False)
+        missing = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
         if pa.types.is_integer(kind):
             values = _from_whole(name, column, room, first_line)
+        elif pa.types.is_float64(kind) and missing is None:
+            values = column.to_numpy()  # not copied
         else:
             filled = column.cast(pa.float64()).fill_null(0.0)
             values = np.array(filled.to_numpy(zero_copy_only=False), np.float64)
-        return Numbers(values, missing if missing.any() else None)
+        return Numbers(values, missing)
     if is_text(kind):
         room.take(int(_lengths(column).sum()))
         return _texts(column)

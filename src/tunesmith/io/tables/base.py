@@ -74,6 +74,28 @@ class Numbers:
         return self.missing | self.absent
 
 
+@dataclass(frozen=True)
+class Repeated(Sequence[Any]):
+    """A column whose cells come several times.
+
+    Attributes
+    ----------
+    cells
+        The distinct ones, in the order in which they first come.
+    numbers : int64[n]
+        Which of them each row has.
+    """
+
+    cells: list[Any]
+    numbers: Ints
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, row: Any) -> Any:
+        return self.cells[self.numbers[row]]
+
+
 #: A column is numbers, texts, or (``references``) lists of texts; None is an empty cell.
 Column = Numbers | Sequence[str | int | None] | Sequence[list[str] | None]
 
@@ -326,6 +348,8 @@ class _TableReader:
         cells: Sequence[Any]
         if isinstance(column, Spans) and column.missing is None:
             cells, index = column.numbered()
+        elif isinstance(column, Repeated):
+            cells, index = column.cells, column.numbers
         else:
             cells = list(dict.fromkeys(column))
             index = _numbers_in(cells, column)
@@ -567,7 +591,8 @@ def _unpacked(packed: Bytes, count: int) -> Ints:
 def _with_nan(numbers: Numbers) -> Floats:
     """Return values that are NaN where they are missing."""
     if numbers.missing is None:
-        return numbers.values
+        # What is mapped cannot be written to, and gaps may be filled.
+        return numbers.values if numbers.values.flags.writeable else numbers.values.copy()
     return np.where(numbers.missing, np.nan, numbers.values)
 
 

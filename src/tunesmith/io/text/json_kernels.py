@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tunesmith.arrays import Bytes, Flags, Floats, Ids, Ints, Number, Words
-from tunesmith.io.text.numbers import parse_decimal, short_decimal
+from tunesmith.io.text.numbers import parse_decimal, parse_digits, short_decimal
 from tunesmith.io.text.spans import Spans
 from tunesmith.io.text.swar import BITS, ONES, TOPS, first_of, marks_of, word_at
 from tunesmith.io.text.tokens import Interner, intern, next_key, tokenize
@@ -179,8 +179,7 @@ def read_entries(
     n = data.shape[0]
     while info[POSITION] < n:
         i = info[POSITION]
-        while data[i] == SPACE or data[i] == TAB:
-            i += 1
+        i = _skip(data, i)
         if data[i] == RETURN and data[i + 1] == NEWLINE:
             i += 1
         if data[i] == NEWLINE:
@@ -197,8 +196,9 @@ def read_entries(
         empty = True  # of the object, so far
         i += 1
         while i > 0:
-            while data[i] == SPACE or data[i] == TAB:
-                i += 1
+            i += np.int64(data[i] == SPACE)
+            if data[i] != QUOTE:
+                i = _skip(data, i)
             ends = empty and listed < 0 and data[i] == CLOSE
             if not ends:
                 if listed < 0:
@@ -242,13 +242,14 @@ def read_entries(
                         return ODD
                     seen[code] = inner_object
                     i += 1
-                    while data[i] == SPACE or data[i] == TAB:
-                        i += 1
+                    if data[i] != COLON:
+                        i = _skip(data, i)
                     if data[i] != COLON:
                         return ODD
                     i += 1
-                    while data[i] == SPACE or data[i] == TAB:
-                        i += 1
+                    i += np.int64(data[i] == SPACE)
+                    if data[i] <= SPACE:
+                        i = _skip(data, i)
                 # Its value.
                 c = data[i]
                 first = last = i
@@ -290,7 +291,9 @@ def read_entries(
                         i += 1
                     value, size = short_decimal(word_at(data, i), data[i + 8])
                     last = i + size
-                    if size == 0 or data[last] == 101 or data[last] == 69:
+                    if size == 0:
+                        value, last = parse_digits(data, i)
+                    if last < 0 or data[last] == 101 or data[last] == 69:
                         last = _end_of_number(data, first)
                         if last < 0:
                             return ODD
@@ -298,7 +301,7 @@ def read_entries(
                         if np.isnan(value):
                             kind = SLOW
                     else:
-                        is_zero = data[i] == 48 and size > 1 and data[i + 1] != POINT
+                        is_zero = data[i] == 48 and last > i + 1 and data[i + 1] != POINT
                         if is_zero or data[i] == POINT or data[last - 1] == POINT:
                             return ODD
                         if c == MINUS:
@@ -315,8 +318,7 @@ def read_entries(
                     if place != TOP or name not in (CANDIDATES, REFERENCES):
                         return ODD
                     i += 1
-                    while data[i] == SPACE or data[i] == TAB:
-                        i += 1
+                    i = _skip(data, i)
                     if name == REFERENCES:
                         listed = (REFERENCES << PLACES) + LISTED
                     else:
@@ -354,8 +356,7 @@ def read_entries(
                         break
                     is_item = place == ITEM
                     place = ITEM
-                    while data[i] == SPACE or data[i] == TAB:
-                        i += 1
+                    i = _skip(data, i)
                     if is_item and data[i] == BRACKET_END:
                         i += 1
                         place = TOP
@@ -363,8 +364,7 @@ def read_entries(
                         if data[i] != COMMA:
                             return ODD
                         i += 1
-                        while data[i] == SPACE or data[i] == TAB:
-                            i += 1
+                        i = _skip(data, i)
                         if data[i] != OPEN:
                             return ODD
                         i += 1
@@ -373,8 +373,8 @@ def read_entries(
                         item += 1
                         empty = True
                         break
-                while data[i] == SPACE or data[i] == TAB:
-                    i += 1
+                if data[i] != COMMA:
+                    i = _skip(data, i)
                 if listed >= 0 and data[i] == BRACKET_END:
                     listed = -1
                     i += 1
@@ -389,8 +389,7 @@ def read_entries(
                     break
             if ends and place == TOP:
                 break
-        while data[i] == SPACE or data[i] == TAB:
-            i += 1
+        i = _skip(data, i)
         if data[i] == RETURN and data[i + 1] == NEWLINE:
             i += 1
         if data[i] != NEWLINE:
@@ -401,6 +400,14 @@ def read_entries(
         info[ITEM_COUNT], info[OBJECTS] = item, objects
         info[LINE] += 1
     return DONE
+
+
+@kernel
+def _skip(data: Bytes, i: int) -> Number:
+    """Return where white space within a line ends."""
+    while data[i] == SPACE or data[i] == TAB:
+        i += 1
+    return i
 
 
 def unescaped(spans: Spans, escaped: Flags) -> Spans | None:

@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 from tunesmith.arrays import Bytes, Number
 from tunesmith.errors import FormatError
-from tunesmith.io.text.swar import BITS, TOPS, bytes_below, first_of, marks_of, word_at
+from tunesmith.io.text.swar import (
+    BITS,
+    TOPS,
+    bytes_below,
+    first_of,
+    leading_zeros,
+    marks_of,
+    word_at,
+)
 from tunesmith.kernels import inlined, kernel
 
 _DECIMAL = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -48,7 +56,6 @@ _FIVES = _powers_of_five()
 _TWOS = np.array([2.0**k for k in range(-512, 513)])
 _0, _1, _3, _7, _8, _9, _32, _63 = map(np.uint64, (0, 1, 3, 7, 8, 9, 32, 63))
 _BYTE, _LOW, _ALL = np.uint64(0xFF), np.uint64(0xFFFFFFFF), np.uint64(0xFFFFFFFFFFFFFFFF)
-_HALVES = tuple(np.uint64(k) for k in (32, 16, 8, 4, 2, 1))
 
 # Bytes of a word of eight, see swar; and a point, less a zero.
 _POINT = 46 ^ 48
@@ -73,6 +80,14 @@ def parse_decimal(data: Bytes, lo: int, hi: int) -> Number:
     exponent: Number = 0
     point = 0
     while i < hi:
+        if mantissa != 0 and digits <= _DIGITS - 8 and i + 8 <= hi:
+            word = _ZEROS ^ word_at(data, i)
+            if (word | (word + _SIXES)) & TOPS == _0:
+                mantissa = mantissa * 100_000_000 + _eight_digits(word)
+                digits += 8
+                exponent -= 8 * point
+                i += 8
+                continue
         c = np.int64(data[i]) - 48
         if 0 <= c <= 9 and digits <= _DIGITS:
             mantissa = mantissa * 10 + c
@@ -168,6 +183,13 @@ def parse_digits(data: Bytes, i: int) -> tuple[Number, Number]:
     digits = 0
     point = -1
     while i < n:
+        if mantissa != 0 and digits <= _DIGITS - 8 and i + 8 <= n:
+            word = _ZEROS ^ word_at(data, i)
+            if (word | (word + _SIXES)) & TOPS == _0:
+                mantissa = mantissa * 100_000_000 + _eight_digits(word)
+                digits += 8
+                i += 8
+                continue
         c = np.int64(data[i]) - 48
         if 0 <= c <= 9 and digits <= _DIGITS:
             mantissa = mantissa * 10 + c
@@ -206,12 +228,8 @@ def _rounded(mantissa: int, exponent: int) -> Number:
         return value / _POWERS[-exponent] if exponent < 0 else value * _POWERS[exponent]
     if exponent < -_LARGEST_POWER or exponent > _LARGEST_POWER:
         return np.nan
-    word = np.uint64(mantissa)
-    shift: Number = 0
-    for step in _HALVES:
-        if word >> (np.uint64(64) - step) == _0:
-            word <<= step
-            shift += np.int64(step)
+    shift = leading_zeros(np.uint64(mantissa))
+    word = np.uint64(mantissa) << shift
     row = exponent + _LARGEST_POWER
     high, low = _product(word, _FIVES[row, 0])
     if high & np.uint64(0x1FF) == np.uint64(0x1FF):
@@ -233,7 +251,7 @@ def _rounded(mantissa: int, exponent: int) -> Number:
         bits &= ~_1  # between two doubles: to the even one
     bits = (bits + (bits & _1)) >> _1
     # 152170 / 2^16 is the logarithm of five to the base of two.
-    power = (((152170 + 65536) * exponent) >> 16) + 63 + np.int64(top) - shift - 52
+    power = (((152170 + 65536) * exponent) >> 16) + 63 + np.int64(top) - np.int64(shift) - 52
     return float(np.int64(bits)) * _TWOS[power + 512]
 
 

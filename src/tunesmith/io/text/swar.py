@@ -6,50 +6,57 @@ first byte that is looked for; those above it may be wrong.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numba
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 
 from tunesmith.arrays import Bytes, Number
 from tunesmith.kernels import inlined
-
-if numba.config.DISABLE_JIT:
-
-    def trailing_zeros(word: Number) -> Number:
-        """Return how many bits are 0 below the lowest that is not."""
-        return np.uint64((int(word) & -int(word)).bit_length() - 1 if word else 64)
-
-else:
-    from numba.cpython.unsafe.numbers import trailing_zeros  # type: ignore[no-redef]
 
 #: A byte eight times: 1, and the top bit.
 ONES, TOPS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 #: A byte has 2^3 bits.
 BITS = np.uint64(3)
-_1, _2, _3, _4, _5, _6, _7, _8 = map(np.uint64, range(1, 9))
-_16, _24, _32 = map(np.uint64, (16, 24, 32))
+_1, _7 = np.uint64(1), np.uint64(7)
 
 
-@inlined
 def word_at(data: Bytes, i: Number) -> Number:
-    """Return the eight bytes from i on as one number, the first as its lowest: a single load.
+    """Return the eight bytes from i on as one number, the first as its lowest: a single load."""
+    return np.uint64(int.from_bytes(data[int(i) : int(i) + 8].tobytes(), "little"))
 
-    Although it takes an array it may be inlined: it has no branches, and so compilers see that
-    nobody has to count references to the array.
-    """
-    at = np.uint64(i)  # numbers without a sign are no places from the end
-    low = (
-        np.uint64(data[at])
-        | np.uint64(data[at + _1]) << _8
-        | np.uint64(data[at + _2]) << _16
-        | np.uint64(data[at + _3]) << _24
+
+def trailing_zeros(word: Number) -> Number:
+    """Return how many bits are 0 below the lowest that is not, 64 where there is none."""
+    return np.uint64((int(word) & -int(word)).bit_length() - 1 if word else 64)
+
+
+def leading_zeros(word: Number) -> Number:
+    """Return how many bits are 0 above the highest that is not."""
+    return np.uint64(64 - int(word).bit_length())
+
+
+if not numba.config.DISABLE_JIT:
+    # Written with the operators of kernels, these would be some hundred instructions for compilers.
+    @intrinsic  # type: ignore[untyped-decorator]
+    def word_at(_: Any, data: Any, i: Any) -> Any:
+        """Load eight bytes."""
+
+        def load(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            array = context.make_array(signature.args[0])(context, builder, args[0])
+            place = builder.gep(array.data, [args[1]])
+            word = builder.load(builder.bitcast(place, ir.IntType(64).as_pointer()), align=1)
+            return word
+
+        return types.uint64(data, types.int64), load
+
+    from numba.cpython.unsafe.numbers import (  # type: ignore[no-redef]
+        leading_zeros,  # noqa: F401
+        trailing_zeros,
     )
-    high = (
-        np.uint64(data[at + _4])
-        | np.uint64(data[at + _5]) << _8
-        | np.uint64(data[at + _6]) << _16
-        | np.uint64(data[at + _7]) << _24
-    )
-    return low | high << _32
 
 
 @inlined
