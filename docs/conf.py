@@ -191,8 +191,8 @@ REPAIRS = {
 
 #: A signature of several lines, which Sphinx makes a list without terms.
 SIGNATURE = re.compile(r'<dl>\n((?:<dd><em class="sig-param">.*?</dd>\n)+)</dl>\n', re.DOTALL)
-#: A word of code that no line holds on its own.
-LONG = re.compile(r'<span class="pre">([^<\s]{60,})</span>')
+#: A word of code that no line of a phone holds.
+LONG = re.compile(r'<span class="pre">([^<\s]{40,})</span>')
 #: Where a type in italics comes from, which its name does not need.
 HOMES = re.compile(r"\b(?:collections\.abc|tunesmith(?:\.\w+)+)\.(?=[A-Z]\w*[^<>]*</em>)")
 
