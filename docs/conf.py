@@ -176,7 +176,7 @@ def typed_signature(
     whole = inspect.signature(obj)
     shown = whole.replace(parameters=[p for p in whole.parameters.values() if p.name not in state])
     text = stringify_signature(shown, show_return_annotation=False, unqualified_typehints=True)
-    return with_aliases(text), returned
+    return re.sub(r"\s*=\s*<factory>", " = ...", with_aliases(text)), returned
 
 
 #: What screen readers and keyboards need and themes leave out: levels of headings, names of
@@ -191,8 +191,10 @@ REPAIRS = {
 
 #: A signature of several lines, which Sphinx makes a list without terms.
 SIGNATURE = re.compile(r'<dl>\n((?:<dd><em class="sig-param">.*?</dd>\n)+)</dl>\n', re.DOTALL)
-#: A word of code that no line holds on its own.
-LONG = re.compile(r'<span class="pre">([^<\s]{60,})</span>')
+#: A word of code that no line of a phone holds.
+LONG = re.compile(r'<span class="pre">([^<\s]{40,})</span>')
+#: Where a type in italics comes from, which its name does not need.
+HOMES = re.compile(r"\b(?:collections\.abc|tunesmith(?:\.\w+)+)\.(?=[A-Z]\w*[^<>]*</em>)")
 
 
 def signature_lines(match: re.Match[str]) -> str:
@@ -211,6 +213,7 @@ def accessible(app: Any, error: Exception | None) -> None:
             text = text.replace(old, new)
         text = SIGNATURE.sub(signature_lines, text)
         text = LONG.sub(r'<span class="pre long">\1</span>', text)
+        text = HOMES.sub("", text)
         if text != before:
             page.write_text(text, encoding="utf-8")
 

@@ -11,10 +11,10 @@ pytestmark = [
     pytest.mark.long,
     pytest.mark.skipif(why_not() is not None, reason=f"no browser: {why_not()}"),
 ]
-#: The landing page, a how-to, a tutorial, the page of an object, and results.
+#: The landing page, a how-to, a tutorial, the page of an object, results, and long names.
 PAGES = (
     *("index.html", "recipes.html", "tutorials/speech.html"),
-    *("api/tunesmith.MERT.html", "results/index.html"),
+    *("api/tunesmith.MERT.html", "results/index.html", "errata.html"),
 )
 
 

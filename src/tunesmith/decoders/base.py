@@ -76,9 +76,9 @@ class Decoder(Options, ABC):
     def decode(self, weights: Weights, sentences: Sequence[Sentence]) -> CandidateSet:
         """Return the best candidates of each sentence under some weights.
 
-        There is a group for every sentence, with its id and in its place; the first candidate
-        of a group is the decoder's choice, that is its output. The same weights and sentences
-        give the same candidates, in whatever number of jobs. References are not its business.
+        The result has one group per sentence, in their order and with their ids. The first
+        candidate of a group is the decoder's output. The same weights and sentences must give the
+        same candidates, with any number of jobs. A decoder does not see references.
         """
 
     def outputs(self, weights: Weights, sentences: Sequence[Sentence]) -> CandidateSet:
@@ -119,39 +119,39 @@ class Decoder(Options, ABC):
         return _as_it_is, self
 
     def start(self) -> Weights | None:
-        """Return the weights that its own configuration has, if it has one."""
+        """Return the weights in its own configuration, if it has one."""
         return None
 
     def sentences(self) -> list[Sentence] | None:
-        """Return the sentences that it knows by itself; None where they must be given."""
+        """Return the sentences that it knows by itself; None if they must be given."""
         return None
 
     def in_folder(self, folder: Path) -> Decoder:
-        """Return the decoder that leaves whatever it leaves behind, as logs, in a folder.
+        """Return the decoder with a folder for its logs and other files.
 
-        The folder is there. In-process decoders leave nothing behind.
+        The folder exists. In-process decoders write nothing into it.
         """
         return self
 
     def last_output(self) -> str:
-        """Return its last messages and where its logs are, for an error in what it returned."""
+        """Return its last messages and the place of its logs, for an error about its output."""
         return ""
 
     last_words = last_output
 
     def accepted(self) -> None:
-        """Delete what it kept for such an error: the last output was right."""
+        """Delete what it kept for such an error, because its last output was right."""
 
     def files(self) -> dict[str, str]:
-        """Return its files with digests; a change of one is reported.
+        """Return files with digests whose changes are only reported when a run is resumed.
 
-        As a script, which may have been fixed. Files that make another decoder of it, as a
-        model, belong to :meth:`configuration`.
+        An example is a script, which may have been fixed. Files that determine the output, such as
+        a model, belong to :meth:`configuration`.
         """
         return {}
 
     def configuration(self) -> dict[str, Any]:
-        """Return all that decides what comes out, as JSON; a run is refused another.
+        """Return everything that determines its output, as JSON; a resumed run must have the same.
 
         A decoder with a model adds the digests of its files: see :func:`digest_of`.
         """
@@ -159,11 +159,11 @@ class Decoder(Options, ABC):
         return {"decoder": self.name, **{field: _plain(getattr(self, field)) for field in options}}
 
     def rewritten(self, weights: Weights) -> bytes | None:
-        """Return its own configuration file with other weights, where it has one."""
+        """Return its own configuration file with other weights, if it has one."""
         return None
 
     def close(self) -> None:
-        """Let go of whatever it holds."""
+        """Release its resources."""
 
 
 def _as_it_is(decoder: Decoder) -> Decoder:

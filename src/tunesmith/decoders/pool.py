@@ -37,7 +37,7 @@ class PoolDecoder(Decoder):
 
     @classmethod
     def of(cls, candidates: CandidateSet, nbest_size: int = 100) -> PoolDecoder:
-        """Make a decoder of candidates that are there already."""
+        """Make a decoder from candidates in memory."""
         return cls(nbest_size=nbest_size, _candidates=candidates)
 
     @cached_property

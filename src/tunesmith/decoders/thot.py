@@ -156,10 +156,10 @@ class ThotDecoder(Decoder):
         return Weights(FEATURES, np.array(self._model.weights if values is None else values))
 
     def used(self, weights: Weights) -> Weights:
-        """Return the weights that Thot searches with if it is given some.
+        """Return the weights with which Thot searches, for given ones.
 
-        They have the size ``norm``, are rounded to single precision, and where one is
-        smaller than 1e-6, it is that, as Thot knows no 0.
+        They are scaled to ``norm``, rounded to single precision, and at least 1e-6 in size,
+        because Thot does not accept 0.
         """
         values = weights.matched(FEATURES)
         if np.any(large := np.abs(values) > MOST):

@@ -31,19 +31,19 @@ TAG = "tunesmith.run"
 class MLflowCallback(Tracker):
     """Logs a run: settings as parameters, figures and weights as metrics, the result as a file.
 
-    A loop with a work directory that is taken up again goes on with its run.
+    A resumed loop with a work directory continues its run.
 
     Parameters
     ----------
     uri
-        A tracking URI, or a folder, which gets a database ``mlflow.db`` and the files beside it.
-        None is the run that is active, or what MLflow's own settings say.
+        A tracking URI, or a folder for a database ``mlflow.db`` and files. None uses the active
+        run, or MLflow's own settings.
     experiment
-        The experiment; made if there is none of this name.
+        The experiment; created if it does not exist.
     run_name
-        The run's name; MLflow makes one up unless it is given.
+        The name of the run; by default MLflow makes one up.
     weights
-        How many weights are logged in each step at most.
+        The most weights to log in each step.
     """
 
     name = "mlflow"

@@ -47,29 +47,28 @@ class TunesmithParameterTuner(ParameterTuner):
     Parameters
     ----------
     word_alignment_model_type
-        Of which kind the model's alignments are: sil-machine's type, or its name.
+        The kind of the model's alignments: sil-machine's type, or its name.
     tuner
-        Who tunes on the lists; MERT unless given, with the restrictions of
-        :func:`default_tuner`.
+        The tuner; by default MERT with the restrictions of :func:`default_tuner`.
     rounds
-        Rounds of tuning at most. The sentences are decoded once more than that.
+        The most rounds of tuning. The sentences are decoded once more than that.
     nbest_size
-        Candidates of a sentence.
+        The number of candidates per sentence.
     norm
         The scale of the weights, on which the width of Thot's search depends; see
         :class:`tunesmith.decoders.thot.ThotDecoder`.
     metric
-        What is tuned for. The statistics of the training get BLEU, from 0 to 1, whatever it is,
-        and where it is another metric, that under its name too.
+        The metric to tune for. The statistics of the training always get BLEU, from 0 to 1, and
+        another metric under its own name.
     seed
-        Of all randomness.
+        The seed of all randomness.
 
     Attributes
     ----------
     result
-        What the last tuning came to, round by round; None before.
+        The result of the last tuning, round by round; None before.
     decodings
-        How many sentences it decoded.
+        The number of sentences decoded.
     """
 
     def __init__(

@@ -49,7 +49,7 @@ class OneGroupWarning(UserWarning):
 def mean_of_winners(
     y_true: Any, y_pred: Any, groups: Any = None, sample_weight: Any = None
 ) -> float:
-    """Return the mean of what those are worth who have the highest scores of their groups.
+    """Return the mean worth of the rows with the highest score in their group.
 
     For ``sklearn.metrics.make_scorer``, with ``set_score_request(groups=True)``: some versions of
     scikit-learn do not pass groups on to the ``score`` of an estimator in a pipeline.
@@ -81,12 +81,11 @@ def mean_of_winners(
 
 
 class LinearReranker(BaseEstimator):  # type: ignore[misc]
-    """Weights with which the best candidate of each group comes first.
+    """Tunes weights so that the best candidate of each group comes first.
 
-    Every row of ``X`` is a candidate, and ``groups`` says which of them stand for choice
-    together. The winner of a group is the row with the highest weighted sum of its features, the
-    first among equals. The weights are tuned so that the mean of ``y`` over the winners is as high
-    as it can be made.
+    Every row of ``X`` is a candidate, and ``groups`` says which candidates belong together. The
+    winner of a group is the row with the highest weighted sum of its features; among equals, the
+    first. The weights maximise the mean of ``y`` over the winners.
 
     Parameters
     ----------
@@ -95,10 +94,10 @@ class LinearReranker(BaseEstimator):  # type: ignore[misc]
     tuner_options
         Options of a tuner that is given by its name.
     start
-        Weights to begin with: an array with a number a feature, or a mapping by name.
+        Starting weights: an array with one number per feature, or a mapping by name.
     bounds
-        The range of weights, ``{name: (low, high)}``, or one ``(low, high)`` for all, where None
-        leaves a side open. For tuners that take restrictions.
+        The ranges of weights, ``{name: (low, high)}``, or one ``(low, high)`` for all; None leaves
+        a side open. For tuners that take restrictions.
     normalise
         The scale of the weights: ``none``; ``l1`` or ``l2``, that norm being 1; or a feature's
         name, whose weight becomes 1 or -1.
@@ -106,26 +105,26 @@ class LinearReranker(BaseEstimator):  # type: ignore[misc]
         A seed, or a ``numpy.random.RandomState``. None is the seed 1: the same data give the same
         weights.
     group_column
-        The column of ``X`` that names groups, by name or, of an array, by index. It is no feature.
-        With it groups need not be passed, so that ``cross_val_score`` needs no metadata routing.
+        The column of ``X`` that names groups: its name or, for an array, its index. It is not a
+        feature. With it you need not pass groups, so ``cross_val_score`` needs no metadata routing.
     one_group
-        Whether all rows are one group where none are given. Otherwise that is an error.
+        Treat all rows as one group if no groups are given. Otherwise that is an error.
 
     Attributes
     ----------
     coef_ : float64[d]
         The weights.
     result_ : TuneResult
-        How they came about; it prints itself.
+        How the weights came about; prints as tables.
     n_features_in_ : int
-        How many features there are.
+        The number of features.
     feature_names_in_ : object[d]
-        Their names, where ``X`` was a frame; otherwise results call them x0, x1 ...
+        Their names, if ``X`` was a frame; otherwise results call them x0, x1 ...
 
     Notes
     -----
-    Negate a cost: more of ``y`` is better. Metrics of whole corpora, as BLEU, need texts; for them
-    there is ``TuningSet``.
+    More of ``y`` is better; negate costs. Metrics of whole corpora, such as BLEU, need texts: use
+    ``TuningSet`` for them.
     """
 
     # With metadata routing, groups that are passed reach all who need them.

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 class TensorBoardCallback(Tracker):
     """Logs a run to a folder: scalars by step, settings and warnings as text, the result.
 
-    A folder holds one run. If there is one in it already, as of a loop that is taken up again,
-    TensorBoard shows the new events in place of the old ones.
+    A folder holds one run. If it already has one, such as that of a resumed loop, TensorBoard shows
+    the new events instead of the old ones.
 
     Parameters
     ----------
     folder
-        Where to; ``tensorboard --logdir`` is given it, or a folder above it.
+        The folder to write to; give it, or a folder above it, to ``tensorboard --logdir``.
     weights
-        How many weights are logged in each step at most.
+        The most weights to log in each step.
     """
 
     name = "tensorboard"

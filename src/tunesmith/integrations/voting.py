@@ -30,10 +30,10 @@ class VotingError(UsageError, ValueError):
 
 
 class WeightedVote(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Classifiers whose probabilities are added up under weights that are tuned for a metric.
+    """Adds up the probabilities of classifiers, with weights tuned for a metric.
 
-    ``fit`` predicts each row with models that were trained on other rows, tunes weights on these
-    predictions, and trains the models on all rows. Of two weights the best are proven.
+    ``fit`` predicts each row with models trained on other rows, tunes weights on these predictions,
+    and then trains the models on all rows. Two weights are proven to be the best.
 
     Parameters
     ----------
@@ -43,17 +43,17 @@ class WeightedVote(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         What is tuned for: ``accuracy``, ``balanced-accuracy``, ``f1`` (``f2``, ``f0.5``),
         ``micro-f1``, ``macro-f1``, ``mcc``, ``kappa``, ``linear-kappa``, ``quadratic-kappa``.
     positive
-        The class that ``f1`` is about, of two the second unless given; or a list of those that
+        The class that ``f1`` scores (of two, by default the second), or a list of those that
         ``micro-f1`` counts.
     weighted
         What has a weight: ``models``; ``classes``, which is a threshold if there are two; or
         ``both``, each class of each model.
     cv
-        How rows are predicted: a number of folds, a splitter, or ``prefit``. Then the estimators
-        are fitted already, and ``fit`` is given rows that they have not seen.
+        How rows are predicted: a number of folds, a splitter, or ``prefit``, which means that the
+        estimators are fitted already, and that ``fit`` gets rows that they have not seen.
     folds
-        Parts of these predictions, each scored with weights that were tuned on the others: what
-        ``result_.verdict`` says. 0 for none.
+        The number of parts of these predictions, each scored with weights tuned on the others, for
+        ``result_.verdict``. 0 for none.
     n_jobs
         Processes that train models.
     random_state
@@ -70,8 +70,8 @@ class WeightedVote(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     weights_ : dict
         The weights, 0 or more; they add up to 1.
     result_ : Vote
-        How they came about, beside equal weights and the best model alone, and what rows say that
-        they were not tuned on; it prints itself.
+        How the weights came about, compared with equal weights and the best single model, and the
+        gain on rows that were not tuned on; prints as tables.
     n_features_in_, feature_names_in_
         As the models have them.
     """

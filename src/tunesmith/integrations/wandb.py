@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 class WandbCallback(Tracker):
     """Logs a run: settings as its configuration, figures and weights by step, the result.
 
-    A loop with a work directory that is resumed continues its run. A run that is
-    already active in this process is logged to, and stays open.
+    A resumed loop with a work directory continues its run. If a run is already active in this
+    process, it is used, and stays open.
 
     Parameters
     ----------
     project
-        The project; None for that of the active run, or of the environment.
+        The project; None uses that of the active run, or of the environment.
     mode
-        ``online``, ``offline`` or ``disabled``; None is what ``WANDB_MODE`` says.
+        ``online``, ``offline`` or ``disabled``; None uses ``WANDB_MODE``.
     weights
-        How many weights are logged in each step at most.
+        The most weights to log in each step.
     options
-        Further arguments of ``wandb.init``, as ``entity``, ``group``, ``dir``.
+        Further arguments of ``wandb.init``, such as ``entity``, ``group``, ``dir``.
     """
 
     name = "wandb"

@@ -45,16 +45,21 @@ class Reading:
     missing
         What replaces missing values: ``error``, ``zero``, ``mean``, ``worst``, ``drop`` or a
         number; for one column ``NAME=WAY``. Several are a list, or a mapping by name.
-    id_column, text_column
-        The names of the columns of the group and of the text.
+    id_column
+        The name of the column of the group.
+    text_column
+        The name of the column of the text.
     index_column
         Columns that number rows and are not features.
     features
         Patterns of the columns that are features, such as ``"*_score"``. By default, every column
         of numbers without another meaning is a feature.
-    join_bpe, detokenise_pieces, drop_factors
-        Turn texts into words: join pieces that end in ``@@``; join SentencePiece's pieces; remove
-        factors (``word|POS``) and marks of a segmentation (``|0-1|``).
+    join_bpe
+        Join pieces of texts that end in ``@@``.
+    detokenise_pieces
+        Join SentencePiece's pieces of texts.
+    drop_factors
+        Reduce ``word|POS`` to ``word``, and drop marks of a segmentation such as ``|0-1|``.
     use
         What the candidates are for; the metrics of a command say so.
     """

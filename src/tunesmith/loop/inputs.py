@@ -72,7 +72,7 @@ class Inputs:
 
     @classmethod
     def of(cls, texts: Iterable[str], references: Iterable[str | Sequence[str]] = ()) -> Inputs:
-        """Make a set of texts, and one or several references of each; ids count from 0."""
+        """Make a set from texts, with one or several references each; ids count from 0."""
         if isinstance(texts, str):
             raise TunesmithError("the texts are one text; give a list of them")
         reference_texts = tuple(
@@ -88,16 +88,16 @@ class Inputs:
         references: Path | Sequence[Path] = (),
         sentences: Sequence[Sentence] | None = None,
     ) -> Inputs:
-        """Read a set from files with a line for each sentence.
+        """Read a set from files with one line per sentence.
 
         Parameters
         ----------
         source
             The sentences; None if the decoder knows them.
         references
-            Files of references; several are several references of each sentence.
+            Files of references; several files give several references per sentence.
         sentences
-            Those that the decoder knows: their ids are the references' lines, from 0.
+            The sentences that the decoder knows: their ids are lines of the references, from 0.
         """
         files: list[FileDigest] = []
         known = [] if sentences is None else list(sentences)

@@ -101,28 +101,28 @@ class Loop(Options):
         decoder
             Produces the candidates.
         tuner
-            Tunes on those of all rounds; see :meth:`Tuner.after`.
+            Tunes on the candidates of all rounds; see :meth:`Tuner.after`.
         tune
-            What is decoded and tuned on.
+            The sentences to decode and tune on.
         metric
-            What is tuned for.
+            The metric to tune for.
         start
-            Weights of the first decoding; None takes the decoder's own.
+            The weights of the first decoding; None takes those of the decoder.
         dev, test
-            Further sets that are decoded in each round. The first chooses among settings of the
-            tuner and, unless ``final`` says otherwise, among rounds; the second has no influence.
+            Further sets, decoded in each round. ``dev`` chooses among settings of the tuner and,
+            unless ``final`` says otherwise, among rounds; ``test`` has no influence.
         seed
-            Of all randomness.
+            The seed of all randomness.
         work_dir
-            A folder for every step. The same call with the same folder resumes where an earlier
-            one ended, however it ended, and returns the same bits. Rounds, tolerances and
-            ``final`` may change: a run can be prolonged.
+            A folder for the results of every step. The same call with the same folder resumes an
+            earlier run, however that ended, with the same bits. Rounds, tolerances and ``final``
+            may change, so that a run can be prolonged.
         others
             Secondary metrics, which are only reported.
         strict, keep, drop, normalise
-            As :meth:`Tuner.fit` has them, in each round.
+            As in :meth:`Tuner.fit`, in each round.
         forest_options
-            How forests are searched, where they are tuned on.
+            How forests are searched, if the loop tunes on forests.
         callbacks
             Called after each round.
 

@@ -51,12 +51,12 @@ def check_decoder(
     decoder
         A decoder with its options, or a class, whose defaults are taken.
     sentences
-        Two or more that it can decode, as texts or with ids. They are decoded about ten times.
+        At least two that it can decode, as texts or with ids. They are decoded about ten times.
     weights
-        Weights that it can decode with.
+        Weights to decode with.
     best_first
-        Whether the first candidate has the highest score of its list. It need not, where a decoder
-        prunes or has costs beside its features.
+        Whether the first candidate has the highest score of its list. Set it to False if the
+        decoder prunes or has costs beside its features.
     """
     run_all(decoder_checks(decoder, sentences, weights, best_first))
 

@@ -80,9 +80,9 @@ class Tuner(Options, ABC):
         Parameters
         ----------
         tuning
-            What to tune on: a ``TuningSet``, or, for those that take forests, a ``Task``.
+            The set to tune on: a ``TuningSet``, or a ``Task`` for tuners that take forests.
         start : float64[D]
-            Where to begin; None leaves it to the algorithm.
+            The starting weights; None leaves them to the algorithm.
         rng
             The only source of randomness.
         """
@@ -170,12 +170,12 @@ class Tuner(Options, ABC):
         Parameters
         ----------
         tuning
-            What to tune on.
+            The set to tune on.
         start
-            Weights by name to begin with.
+            Starting weights, by name.
         dev
-            A set to evaluate on beside it. It chooses among several settings of the tuner, as
-            strengths of a penalty; it has no other influence on the weights.
+            A held-out set, also evaluated. It chooses among several settings of the tuner, such as
+            strengths of a penalty, and has no other influence on the weights.
         rng
             A generator, or a seed; None is the seed 1.
         strict
@@ -183,23 +183,23 @@ class Tuner(Options, ABC):
         test
             A further set that is evaluated and has no influence at all.
         runs, combine
-            How often to tune, each time with other random numbers, and what becomes of the
-            results: the ``best`` of them, the ``average`` or the ``median`` of the weights.
+            How often to tune, each time with other random numbers, and how to combine the
+            results: the ``best`` run, or the ``average`` or ``median`` of the weights.
         normalise
             The scale of the tuned weights. ``auto``: the l1 norm of ``start``, or 1 without it;
-            as the algorithm leaves it where a penalty or a fixed weight gives it a meaning.
-            ``none``: always so. ``l1`` or ``l2``: that norm is 1. A feature's name: its weight is
-            1 or -1. The scale changes no choice, but where scores are equal up to rounding.
+            but as the algorithm leaves it if a penalty or a fixed weight gives it a meaning.
+            ``none``: as the algorithm leaves it. ``l1`` or ``l2``: that norm is 1. A feature's
+            name: its weight is 1 or -1. The scale changes no choice, except for rounding.
         keep, drop
-            Patterns of features, as ``"LM*"``. The others do not take part; where ``start``
-            has a weight for one, it becomes 0.
+            Patterns of features to use or to leave out, such as ``"LM*"``. Features that are left
+            out have weight 0, whatever ``start`` says.
         others
-            Metrics to report beside the one that is tuned for.
+            Secondary metrics, which are only reported.
         callbacks
-            Who is told how it goes: trackers of experiments, for instance.
+            Called after each step, for example to log it to a tracker of experiments.
         baseline
-            A feature, in place of ``start``: begin with the model that has it alone, with the
-            weight 1, or -1 for ``"-NAME"``.
+            A feature, instead of ``start``: begin with this feature alone, with weight 1, or -1 for
+            ``"-NAME"``.
         folds, fold_column
             Estimate the gain on other sentences by cross-validation with this many folds. Groups
             with the same value of the column, such as those of a document, stay in one fold.
@@ -212,8 +212,8 @@ class Tuner(Options, ABC):
         Raises
         ------
         KeyboardInterrupt
-            It was interrupted. Within :func:`tunesmith.interruptible` it returns the best weights
-            so far instead, if there are any.
+            The run was interrupted. Within :func:`tunesmith.interruptible`, the best weights so far
+            are returned instead, if there are any.
         """
         if lenpen is not None:
             from tunesmith.tuners.lenpen.fit import fit_with_lenpen

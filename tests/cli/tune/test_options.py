@@ -282,8 +282,8 @@ def test_options_of_other_tuners_are_told_to_be_theirs(refused: Refused, bundled
 
 
 def test_weights_that_are_all_0_are_told_of(cli: Run, make: Make) -> None:
-    lists = make("one.nbest", "0 ||| a b c ||| LM0= 1 ||| 0\n1 ||| d e ||| LM0= 2 ||| 0\n")
-    files = ["--candidates", lists, "--references", make("one.ref", "a b c\nd e f\n")]
+    lists = make("one.nbest", "0 ||| a b c d ||| LM0= 1 ||| 0\n1 ||| d e ||| LM0= 2 ||| 0\n")
+    files = ["--candidates", lists, "--references", make("one.ref", "a b c d\nd e f\n")]
     found = cli("tune", "--tuner", "batch-mira", *files, "--json")
     assert found.json()["weights"] == {"LM0": 0.0}
     (told,) = found.json()["warnings"]

@@ -46,7 +46,7 @@ STAR = {
 }
 
 CAPTION = (
-    "Left: the line as a whole; right: around the current weights, step for step. Drag to zoom, "
+    "The line as a whole, and around the current weights, step for step. Drag to zoom, "
     "double-click to go back; the score of every interval is shown under the pointer."
 )
 CAPTION_COLUMNS = (
