@@ -53,6 +53,7 @@ class FormatError(TunesmithError):
         self.path = path
         self.line = line
         self.problem = problem
+        self.remedy = remedy
         place = path if line is None else f"{path}:{line}"
         super().__init__(f"{place}: {shortened(problem)}; {remedy}")
 
