@@ -212,6 +212,13 @@ def test_a_column_that_is_no_feature_anyway_may_be_dropped(
         (("evaluate", "--nbest", "l"), "--candidates"),
         (("evaluate", "--hypothesis", "h"), "--hypotheses"),
         (("tune", "--ref", "r"), "--references"),
+        (("evaluate", "--hyps", "h"), "--hypotheses"),
+        (("rerank", "--input", "l"), "--candidates"),
+        (("tune", "--dev", "l"), "--dev-candidates"),
+        (("tune", "--metrics", "bleu"), "--metric"),
+        (("convert", "--stat", "bleu"), "--statistics"),
+        (("compare", "--sy", "a=b"), "--system"),
+        (("tune", "-c", "l", "--metric", "BLEU"), "bleu"),
     ],
 )
 def test_suggestions_lead_to_what_is_meant(
@@ -220,9 +227,38 @@ def test_suggestions_lead_to_what_is_meant(
     assert refused(*arguments).endswith(f"did you mean {meant}?")
 
 
+def test_options_of_other_commands_are_told(refused: Callable[..., str]) -> None:
+    said = refused("rerank", "--references", "r")
+    assert said == "there is no option --references here; tune and evaluate take it"
+
+
 def test_a_score_of_the_candidates_is_a_column(refused: Callable[..., str], table: Path) -> None:
-    said = refused("tune", "--candidates", table, "--metric", "accuracy")
-    assert "column:accuracy" in said
+    for name in ("accuracy", "is_right", "reward_of_mine"):
+        said = refused("tune", "--candidates", table, "--metric", name)
+        assert f"column:{name}, a cost cost:{name}" in said
+    said = refused("tune", "--candidates", table, "--metric", "wer:normalise")
+    assert "unknown option of metric 'wer' 'normalise'; did you mean" in said
+
+
+def test_lines_of_files_are_as_long_as_they_are(
+    cli: Run, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    given = ("tune", "--candidates", table, *COLUMNS, "--missing", "zero", "--tuner", "mert")
+    lines = cli(*given, "--metric", "column:correct", "--test-candidates", table).lines()
+    assert lines[0].endswith("fewer than 30 sentences: not enough to tell")
+
+
+def test_weights_without_a_feature_are_told_once(cli: Run, make: Make) -> None:
+    lists = make("lists", "0 ||| a ||| lm= 1 ||| 0\n0 ||| b ||| lm= 2 ||| 0\n")
+    references, start = make("refs", "a\n"), make("start", "lm= 1\nother= 2\nmore= 1\n")
+    given = ("--candidates", lists, "--references", references)
+    held_out = ("--test-candidates", lists, "--test-references", references)
+    found = cli("tune", *given, *held_out, "--start", start, "--tuner", "mert")
+    assert found.err.count("2 weights without a feature in the data, kept unchanged") == 1
+    assert found.err.count("without a feature") == 1
+    found = cli("rerank", *given[:2], "--weights", start)
+    assert "2 weights without a feature in the data, not used: other, more" in found.err
 
 
 def test_pieces_are_joined(cli: Run, make: Make) -> None:

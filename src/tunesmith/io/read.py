@@ -153,7 +153,7 @@ def files_of(place: Path, spec: str | None = None) -> tuple[list[Path], str | No
     except OSError as error:
         problem = (error.strerror or "it cannot be read").lower()
         raise FormatError(folder, None, problem, "name a folder that can be read") from None
-    remedy = "name a file, or give a folder of forests with --forests"
+    remedy = "name a file in it, or give a folder of forests with --forests"
     raise FormatError(folder, None, "it is a directory", remedy)
 
 
@@ -280,4 +280,7 @@ def unrecognised(source: Source, problem: str, names: Sequence[str]) -> FormatEr
     # Another encoding hides every format. The last character may be cut.
     line = source.head().partition(b"\n")[0].rstrip(bytes(range(0x80, 0x100)))
     check_utf8(line, source.name, 1)
-    return FormatError(source.name, 1, problem, f"name it with --format, one of {', '.join(names)}")
+    remedy = f"name it with --format, one of {', '.join(names)}"
+    if "parallel" in names and not any(sign in source.head() for sign in (b"|||", b"\t", b"{")):
+        remedy += "; a text on each line is parallel:per-source=N"
+    return FormatError(source.name, 1, problem, remedy)

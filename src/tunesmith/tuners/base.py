@@ -375,10 +375,12 @@ class Tuner(Options, ABC):
         if zeroed:
             warnings.warn(f"weights of dropped features are 0: {listed(zeroed)}", stacklevel=3)
         rest = Weights.from_dict({n: named[n] for n in named if n not in dropped})
-        first = None if start is None else rest.matched(selected, strict)
-        known = Weights.from_dict(dict.fromkeys([*selected, *rest], 0.0))
+        first = None if start is None else rest.matched(selected, strict, unused_are=KEPT)
         for set_name, task in held_out.sets.items():
-            known.matched(selection.select(task.names), strict, f"{set_name}: ")
+            # Of weights that neither set has a feature for it has been said above.
+            others = [name for name in rest if name in task.names]
+            known = Weights.from_dict(dict.fromkeys([*selected, *others], 0.0))
+            known.matched(selection.select(task.names), strict, f"{set_name}: ", KEPT)
         self.check_features(selected, strict)
         begin_values = self.own_start(tuning) if first is None else first
         space = self.space(selected, begin_values)
@@ -528,6 +530,8 @@ def equal_weights(tuning: Task) -> Floats:
 
 #: What adding up in another order may change, as a share of a score.
 ROUNDING = 1e-9
+#: What becomes of weights whose features the data lack.
+KEPT = "kept unchanged"
 
 
 def _warn_below_start(scores: Scores, metric: Metric) -> None:
