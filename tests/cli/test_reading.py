@@ -175,6 +175,38 @@ def test_a_result_says_how_its_files_were_read(cli: Run, table: Path, tmp_path: 
     assert "is not shown" not in page.read_text()
 
 
+def test_a_column_of_missing_that_is_not_there_is_told(cli: Run, table: Path, make: Make) -> None:
+    given = ("convert", "--candidates", table, *COLUMNS, "--to", "jsonl", "--missing", "zero")
+    told = "no column is called 'rewrad', as --missing says (near: reward"
+    assert told in cli(*given, "--missing", "rewrad=1").err
+    scores = make("s", "1\n\n2\n3\n")
+    named = ("--missing", "s=1", "--missing", "reward=2", "--scores", f"s={scores}")
+    assert "no column is called" not in cli(*given, *named).err
+
+
+def test_ids_before_texts_are_told(cli: Run, make: Make) -> None:
+    texts = "".join(f"utt-{k} w{k} b c\n" for k in range(30))
+    output, references = make("out", texts), make("refs", texts.replace(" b", " x"))
+    given = ("evaluate", "--metric", "wer", "--hypotheses")
+    found = cli(*given, output, "--references", references, "--json")
+    assert "if these are ids" in found.err
+    assert found.json()["score"] == pytest.approx(25)
+    cut = [make(name, text) for name, text in [("o", "w b c\n" * 30), ("r", "w x c\n" * 30)]]
+    assert "ids" not in cli(*given, cut[0], "--references", cut[1]).err
+    assert "ids" not in cli(*given, output, "--references", cut[1]).err
+
+
+def test_an_old_configuration_of_moses_says_how_weights_are_written(
+    cli: Run, refused: Callable[..., str], make: Make
+) -> None:
+    lists = make("lists", "0 ||| a b ||| d: 0 -1 lm: -2 ||| 0\n0 ||| a ||| d: 0 -2 lm: -1 ||| 0\n")
+    old = make("old.ini", "[ttable-file]\n0 0 0 5 x\n\n[weight-d]\n0.3\n0.3\n\n[weight-l]\n0.5\n")
+    said = refused("rerank", "--candidates", lists, "--weights", old)
+    assert "write each section's weights on a line, as d= 0.3 0.3" in said
+    new = make("new", "d= 0.3 0.3\nlm= 0.5\n")  # as it says
+    assert cli("rerank", "--candidates", lists, "--weights", new).lines() == ["a"]
+
+
 def test_options_without_candidates_are_refused(refused: Callable[..., str], make: Make) -> None:
     texts, weights = make("h", "a\n"), make("w.json", "{}")
     said = refused("evaluate", "--hypotheses", texts, "--references", texts, "--missing", "0")

@@ -497,6 +497,12 @@ class Tuner(Options, ABC):
         asks = self.asks_hope(metric)
         if options.search != "auto" and asks is None:
             raise UsageError(f"{self.name} asks for no hope and fear; drop --forest-search")
+        is_whole = bool(asks) and options.search != "kbest" and not self.uses_lists
+        if is_whole and options.size != type(options)().size:
+            raise UsageError(
+                f"{self.name} searches whole forests for BLEU and makes no lists; drop "
+                "--list-size, or give --forest-search kbest"
+            )
         if options.search in {"rerank", "linear"} and not asks:
             raise UsageError(
                 f"--forest-search {options.search} is for BLEU with --objective document; drop it, "
