@@ -175,6 +175,24 @@ def test_a_result_says_how_its_files_were_read(cli: Run, table: Path, tmp_path: 
     assert "is not shown" not in page.read_text()
 
 
+def test_weights_of_words_and_texts_of_pieces_are_told(
+    cli: Run, make: Make, tmp_path: Path
+) -> None:
+    lines = [f"{g} ||| lo@@ w{g} ||| lm= {k} ||| 0" for g in range(3) for k in (1, 2)]
+    lists, references = make("lists", "\n".join(lines) + "\n"), make("refs", "low0\nlow1\nlow2\n")
+    given = ("--candidates", lists)
+    out = tmp_path / "w.json"
+    tuned = ("--references", references, "--metric", "wer", "--tuner", "mert", "--out", out)
+    assert cli("tune", *given, *tuned, "--join-bpe").code == 0
+    told = "these weights were tuned with --join-bpe, and texts are left as they are; give --join"
+    plain = cli("rerank", *given, "--weights", out)
+    assert (told in plain.err, plain.lines()[0]) == (True, "lo@@ w0")
+    joined = cli("rerank", *given, "--weights", out, "--join-bpe")
+    assert (told in joined.err, joined.lines()[0]) == (False, "low0")
+    evaluated = ("evaluate", *given, "--weights", out, "--references", references)
+    assert told in cli(*evaluated, "--metric", "wer").err
+
+
 def test_a_column_of_missing_that_is_not_there_is_told(cli: Run, table: Path, make: Make) -> None:
     given = ("convert", "--candidates", table, *COLUMNS, "--to", "jsonl", "--missing", "zero")
     told = "no column is called 'rewrad', as --missing says (near: reward"
