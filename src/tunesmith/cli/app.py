@@ -262,11 +262,11 @@ def _usage(error: Exception, message: str, arguments: Sequence[str]) -> str:
     option = getattr(error, "option_name", None)
     if option is None:
         return f"{message}; see --help"
-    meant = [name for name in MEANT.get(option, ()) if _takes(arguments, name)]
+    usual = [name for name in MEANT.get(option, ()) if _takes(arguments, name)]
     command = getattr(getattr(error, "ctx", None), "command", None)
     there = [name for parameter in getattr(command, "params", ()) for name in parameter.opts]
     longer = [name for name in there if name.startswith(option) and len(option) > len("--")]
-    if matches := meant or longer[:MOST_SHOWN]:
+    if matches := usual or longer[:MOST_SHOWN]:
         return f"there is no option {option}; did you mean {' or '.join(matches)}?"
     if arguments[:1] == ["tune"]:
         from tunesmith.cli.tune.command import why_not
