@@ -53,6 +53,7 @@ class FormatError(TunesmithError):
         self.path = path
         self.line = line
         self.problem = problem
+        self.remedy = remedy
         place = path if line is None else f"{path}:{line}"
         super().__init__(f"{place}: {shortened(problem)}; {remedy}")
 
@@ -66,9 +67,10 @@ class UnknownNameError(TunesmithError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         names = sorted(known)
-        near = nearest(name, names) if len(names) > MANY else nearest(name, names, MANY)
+        near = nearest(name, names, FEW if len(names) > MANY else MANY)
         remedy = f"did you mean {' or '.join(near)}?" if near else "there is none"
-        if kind == "metric" and name.lower() in SCORES:
+        is_far = kind == "metric" and not nearest(name.lower(), names, 0)
+        if kind == "metric" and (name.lower() in SCORES or is_far):
             remedy = f"a score that comes with the candidates is column:{name}, a cost cost:{name}"
         super().__init__(f"unknown {kind} '{shortened(name)}'; {remedy}")
 
@@ -98,6 +100,7 @@ def nearest(name: str, known: Sequence[str], otherwise: int = FEW, alike: float 
     longer = [other for other in known if name and other.startswith(name)]
     near = difflib.get_close_matches(name[:LONGEST], longer, n=3, cutoff=0.0)
     near = near or difflib.get_close_matches(name[:LONGEST], known, n=3, cutoff=alike)
+    near = near or [other for other in known if other.lower() == name.lower()]
     return near or list(known[:otherwise])
 
 

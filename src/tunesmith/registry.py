@@ -133,8 +133,11 @@ class Registry(Generic[T]):
         texts: dict[str, str] = {}
         for part in filter(None, options.split(",")):
             option, equals, value = part.partition("=")
-            if not equals and any(o.flag == part and o.type is bool for o in options_of(cls)):
+            flags = {o.flag: o for o in options_of(cls)}
+            if not equals and part in flags and flags[part].type is bool:
                 value = "true"
+            elif not equals and part not in flags and flags:
+                raise UnknownNameError(f"option of {self.kind} '{name}'", part, flags)
             elif not equals:
                 raise UsageError(
                     f"'{part}' in {self.kind} '{spec}' has no value; write option=value"

@@ -149,12 +149,17 @@ def test_tuners_of_lists_say_so(refused: Any, few: Path, tuner: str) -> None:
 
 
 @pytest.mark.parametrize("search", ["rerank", "linear", "kbest"])
-def test_ways_to_search(cli: Run, few: Path, search: str) -> None:
+def test_ways_to_search(cli: Run, refused: Any, few: Path, search: str) -> None:
     given = ("--forests", few / "f.jsonl", "--references", few / "ref", "--json", "--quiet")
     own = ("--tuner", "batch-mira", "--passes", "1", "--forest-search", search)
     own += ("--objective", "document")
-    found = cli("tune", *given, *own, "--start", few / "w.json", "--list-size", "7").json()
-    assert f"forests:{search}|kbest:7" in found["signature"]
+    if search == "kbest":
+        own += ("--list-size", "7")
+    else:
+        said = refused("tune", *given, *own, "--start", few / "w.json", "--list-size", "7")
+        assert "makes no lists; drop --list-size" in said
+    found = cli("tune", *given, *own, "--start", few / "w.json").json()
+    assert f"forests:{search}|kbest:{7 if search == 'kbest' else 100}" in found["signature"]
 
 
 def test_samples_and_other_metrics(cli: Run, few: Path) -> None:

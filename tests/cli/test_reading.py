@@ -196,6 +196,56 @@ def test_a_result_says_how_its_files_were_read(cli: Run, table: Path, tmp_path: 
     assert "is not shown" not in page.read_text()
 
 
+def test_weights_of_words_and_texts_of_pieces_are_told(
+    cli: Run, make: Make, tmp_path: Path
+) -> None:
+    lines = [f"{g} ||| lo@@ w{g} ||| lm= {k} ||| 0" for g in range(3) for k in (1, 2)]
+    lists, references = make("lists", "\n".join(lines) + "\n"), make("refs", "low0\nlow1\nlow2\n")
+    given = ("--candidates", lists)
+    out = tmp_path / "w.json"
+    tuned = ("--references", references, "--metric", "wer", "--tuner", "mert", "--out", out)
+    assert cli("tune", *given, *tuned, "--join-bpe").code == 0
+    told = "these weights were tuned with --join-bpe, and texts are left as they are; give --join"
+    plain = cli("rerank", *given, "--weights", out)
+    assert (told in plain.err, plain.lines()[0]) == (True, "lo@@ w0")
+    joined = cli("rerank", *given, "--weights", out, "--join-bpe")
+    assert (told in joined.err, joined.lines()[0]) == (False, "low0")
+    evaluated = ("evaluate", *given, "--weights", out, "--references", references)
+    assert told in cli(*evaluated, "--metric", "wer").err
+
+
+def test_a_column_of_missing_that_is_not_there_is_told(cli: Run, table: Path, make: Make) -> None:
+    given = ("convert", "--candidates", table, *COLUMNS, "--to", "jsonl", "--missing", "zero")
+    told = "no column is called 'rewrad', as --missing says (near: reward"
+    assert told in cli(*given, "--missing", "rewrad=1").err
+    scores = make("s", "1\n\n2\n3\n")
+    named = ("--missing", "s=1", "--missing", "reward=2", "--scores", f"s={scores}")
+    assert "no column is called" not in cli(*given, *named).err
+
+
+def test_ids_before_texts_are_told(cli: Run, make: Make) -> None:
+    texts = "".join(f"utt-{k} w{k} b c\n" for k in range(30))
+    output, references = make("out", texts), make("refs", texts.replace(" b", " x"))
+    given = ("evaluate", "--metric", "wer", "--hypotheses")
+    found = cli(*given, output, "--references", references, "--json")
+    assert "if these are ids" in found.err
+    assert found.json()["score"] == pytest.approx(25)
+    cut = [make(name, text) for name, text in [("o", "w b c\n" * 30), ("r", "w x c\n" * 30)]]
+    assert "ids" not in cli(*given, cut[0], "--references", cut[1]).err
+    assert "ids" not in cli(*given, output, "--references", cut[1]).err
+
+
+def test_an_old_configuration_of_moses_says_how_weights_are_written(
+    cli: Run, refused: Callable[..., str], make: Make
+) -> None:
+    lists = make("lists", "0 ||| a b ||| d: 0 -1 lm: -2 ||| 0\n0 ||| a ||| d: 0 -2 lm: -1 ||| 0\n")
+    old = make("old.ini", "[ttable-file]\n0 0 0 5 x\n\n[weight-d]\n0.3\n0.3\n\n[weight-l]\n0.5\n")
+    said = refused("rerank", "--candidates", lists, "--weights", old)
+    assert "write each section's weights on a line, as d= 0.3 0.3" in said
+    new = make("new", "d= 0.3 0.3\nlm= 0.5\n")  # as it says
+    assert cli("rerank", "--candidates", lists, "--weights", new).lines() == ["a"]
+
+
 def test_options_without_candidates_are_refused(refused: Callable[..., str], make: Make) -> None:
     texts, weights = make("h", "a\n"), make("w.json", "{}")
     said = refused("evaluate", "--hypotheses", texts, "--references", texts, "--missing", "0")
@@ -233,6 +283,13 @@ def test_a_column_that_is_no_feature_anyway_may_be_dropped(
         (("evaluate", "--nbest", "l"), "--candidates"),
         (("evaluate", "--hypothesis", "h"), "--hypotheses"),
         (("tune", "--ref", "r"), "--references"),
+        (("evaluate", "--hyps", "h"), "--hypotheses"),
+        (("rerank", "--input", "l"), "--candidates"),
+        (("tune", "--dev", "l"), "--dev-candidates"),
+        (("tune", "--metrics", "bleu"), "--metric"),
+        (("convert", "--stat", "bleu"), "--statistics"),
+        (("compare", "--sy", "a=b"), "--system"),
+        (("tune", "-c", "l", "--metric", "BLEU"), "bleu"),
     ],
 )
 def test_suggestions_lead_to_what_is_meant(
@@ -241,9 +298,38 @@ def test_suggestions_lead_to_what_is_meant(
     assert refused(*arguments).endswith(f"did you mean {meant}?")
 
 
+def test_options_of_other_commands_are_told(refused: Callable[..., str]) -> None:
+    said = refused("rerank", "--references", "r")
+    assert said == "there is no option --references here; tune and evaluate take it"
+
+
 def test_a_score_of_the_candidates_is_a_column(refused: Callable[..., str], table: Path) -> None:
-    said = refused("tune", "--candidates", table, "--metric", "accuracy")
-    assert "column:accuracy" in said
+    for name in ("accuracy", "is_right", "reward_of_mine"):
+        said = refused("tune", "--candidates", table, "--metric", name)
+        assert f"column:{name}, a cost cost:{name}" in said
+    said = refused("tune", "--candidates", table, "--metric", "wer:normalise")
+    assert "unknown option of metric 'wer' 'normalise'; did you mean" in said
+
+
+def test_lines_of_files_are_as_long_as_they_are(
+    cli: Run, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    given = ("tune", "--candidates", table, *COLUMNS, "--missing", "zero", "--tuner", "mert")
+    lines = cli(*given, "--metric", "column:correct", "--test-candidates", table).lines()
+    assert lines[0].endswith("fewer than 30 sentences: not enough to tell")
+
+
+def test_weights_without_a_feature_are_told_once(cli: Run, make: Make) -> None:
+    lists = make("lists", "0 ||| a ||| lm= 1 ||| 0\n0 ||| b ||| lm= 2 ||| 0\n")
+    references, start = make("refs", "a\n"), make("start", "lm= 1\nother= 2\nmore= 1\n")
+    given = ("--candidates", lists, "--references", references)
+    held_out = ("--test-candidates", lists, "--test-references", references)
+    found = cli("tune", *given, *held_out, "--start", start, "--tuner", "mert")
+    assert found.err.count("2 weights without a feature in the data, kept unchanged") == 1
+    assert found.err.count("without a feature") == 1
+    found = cli("rerank", *given[:2], "--weights", start)
+    assert "2 weights without a feature in the data, not used: other, more" in found.err
 
 
 def test_pieces_are_joined(cli: Run, make: Make) -> None:

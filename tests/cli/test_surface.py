@@ -169,7 +169,7 @@ def test_names_that_do_not_match_are_warned_of(cli: Run, good: list[object], mak
     assert found.code == 0
     assert found.err.splitlines() == [
         f"tunesmith: warning: {way}: 1 feature without a weight, taken as 0: f",
-        f"tunesmith: warning: {way}: 1 weight without a feature in the data, left as it is: other",
+        f"tunesmith: warning: {way}: 1 weight without a feature in the data, not used: other",
     ]
     (line,) = found.json()["lines"]
     (along_g,) = cli(*good, "--feature", "g", "--json").json()["lines"]
@@ -238,7 +238,7 @@ def test_exactly_one_line_is_needed(refusing: Refused, weights: Path) -> None:
 
 
 def test_unknown_feature(refusing: Refused, make: Make) -> None:
-    assert refusing("--feature", "F") == "unknown feature 'F'; did you mean f or g?"
+    assert refusing("--feature", "F") == "unknown feature 'F'; did you mean f?"
 
 
 def test_only_near_names_of_many_are_shown(refused: Refused, make: Make, refs: Path) -> None:

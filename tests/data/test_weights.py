@@ -32,7 +32,7 @@ def test_names_that_do_not_match_warn_once_each_and_count():
     messages = sorted(str(w.message) for w in caught)
     assert messages == [
         "1 feature without a weight, taken as 0: b",
-        "2 weights without a feature in the data, left as it is: x, y",
+        "2 weights without a feature in the data, not used: x, y",
     ]
 
 

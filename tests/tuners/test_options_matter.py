@@ -209,6 +209,8 @@ def test_searches_of_forests_are_taken_where_they_make_a_difference(name, metric
     assert is_taken(search="linear") == is_taken(search="rerank") == whole
     assert is_taken(search="kbest") == learns
     assert is_taken(lists="samples") == (name in {"auto", "pro"})
+    assert is_taken(size=7) == (name == "auto" or not whole)
+    assert is_taken(size=7, search="kbest") == learns
 
 
 @pytest.mark.parametrize("name", ["mira", "arow", "perceptron", "sgd", "batch-mira", "ramp"])

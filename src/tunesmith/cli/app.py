@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import importlib
 import inspect
 import io
@@ -55,13 +56,18 @@ MEANT = {
     "--lists": ("--candidates",),
     "--hyp": ("--hypotheses",),
     "--hypothesis": ("--hypotheses",),
+    "--hyps": ("--hypotheses",),
+    "--input": ("--candidates",),
     "--ref": ("--references",),
+    "--dev": ("--dev-candidates",),
+    "--test": ("--test-candidates",),
     "--refs": ("--references",),
     "--output": ("--out",),
     "--algorithm": ("--tuner",),
     "--init": ("--start",),
     "--initial": ("--start",),
 }
+#: Commands that take options, those first to which one may have been meant.
 _READERS = ("tune", "rerank", "evaluate", "surface", "compare", "certify", "convert")
 TAKES = {
     "--candidates": _READERS,
@@ -70,10 +76,15 @@ TAKES = {
     "--out": ("tune", "rerank", "surface", "report", "convert", "decode", "synth", "train"),
     "--tuner": ("tune",),
     "--start": ("tune",),
+    "--dev-candidates": ("tune",),
+    "--test-candidates": ("tune",),
 }
 
 #: Options of all commands that may stand before them.
 EARLY = frozenset({"--quiet", "-q", "--verbose", "-v", "--debug"})
+
+#: Options that are suggested at most, and how alike one must be.
+MOST_SHOWN, ALIKE = 3, 0.75
 
 # Exit codes.
 DONE, INTERNAL_ERROR, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -249,20 +260,27 @@ def _drop_output() -> None:
 def _usage(error: Exception, message: str, arguments: Sequence[str]) -> str:
     """Return what is wrong with the arguments; for `tune`, also to whom an option belongs."""
     option = getattr(error, "option_name", None)
-    possible = getattr(error, "possibilities", None) or []
-    near = [name for name in possible if name.startswith(f"{option}") and option]
-    matches = near[:1] or [name for name in MEANT.get(str(option), ()) if _takes(arguments, name)]
-    if matches:
+    if option is None:
+        if "extra argument" in message and arguments[:1] == ["fuse"]:
+            return f"{message}; write --run before each run, and --qrels before the judgements"
+        return f"{message}; see --help"
+    usual = [name for name in MEANT.get(option, ()) if _takes(arguments, name)]
+    command = getattr(getattr(error, "ctx", None), "command", None)
+    there = [name for parameter in getattr(command, "params", ()) for name in parameter.opts]
+    longer = [name for name in there if name.startswith(option) and len(option) > len("--")]
+    if matches := usual or longer[:MOST_SHOWN]:
         return f"there is no option {option}; did you mean {' or '.join(matches)}?"
-    if option is not None and arguments[:1] == ["tune"]:
+    if arguments[:1] == ["tune"]:
         from tunesmith.cli.tune.command import why_not
 
         reason = why_not(option, arguments)
         if reason is not None:
             return reason
-    if "extra argument" in message and "fuse" in arguments:
-        return f"{message}; write --run before each run, and --qrels before the judgements"
-    return f"{message}; see --help"
+    if option in TAKES:
+        return f"there is no option {option} here; {' and '.join(TAKES[option][:2])} take it"
+    if near := difflib.get_close_matches(option, there, 1, cutoff=ALIKE):
+        return f"there is no option {option}; did you mean {near[0]}?"
+    return f"No such option: {option}; see --help"
 
 
 def _takes(arguments: Sequence[str], option: str) -> bool:

@@ -20,6 +20,7 @@ from tunesmith.cli.options.common import (
     one_standard_input,
     print_json,
     read_candidates,
+    result_console,
 )
 from tunesmith.cli.options.derived import derived_features
 from tunesmith.search.exact.extreme import TOLERANCE
@@ -183,9 +184,7 @@ def run(
     if as_json:
         print_json(result.to_dict())
     else:
-        from rich.console import Console
-
-        Console().print(result, crop=False)
+        result_console().print(result, crop=False)
 
 
 def _angles(within: str | None, cosine: float | None, curve: bool) -> list[float] | None:

@@ -19,6 +19,7 @@ from tunesmith.cli.options.common import (
     check_not_read,
     print_json,
     read_candidates,
+    result_console,
 )
 from tunesmith.cli.options.forests import ForestFiles, Memory, read_forest_files, set_memory
 from tunesmith.errors import UsageError
@@ -291,11 +292,9 @@ def _show(comparison: Comparison, sentences: int, latex: bool, as_json: bool) ->
     if latex:
         typer.echo(comparison.to_latex(), nl=False)
         return
-    from rich.console import Console
-
     from tunesmith.significance.tables import ranking_lines
 
-    console = Console()
+    console = result_console()
     console.print(comparison, crop=False)
     if sentences:
         for ranking in comparison.rankings:

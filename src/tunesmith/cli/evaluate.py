@@ -22,6 +22,7 @@ from tunesmith.cli.options.common import (
 )
 from tunesmith.cli.options.derived import derived_features
 from tunesmith.cli.options.forests import ForestFiles, Memory, read_forest_files, set_memory
+from tunesmith.cli.options.reading import warn_of_pieces
 from tunesmith.errors import UsageError
 
 if TYPE_CHECKING:
@@ -114,7 +115,10 @@ def run(
             _figures(entry) for entry in _scored(session, hypotheses or "", references, measures)
         ]
     else:
-        model = read_weights(weights).weights
+        weights_file = read_weights(weights)
+        model = weights_file.weights
+        if candidates:
+            warn_of_pieces(weights, weights_file)
         derived = derived_features((), (weights, model))
         tasks = _tasks(
             session, candidates, forests, references, format_name, scores, measures, derived, model

@@ -34,6 +34,7 @@ from tunesmith.cli.options.forests import (
     read_forest_files,
     set_memory,
 )
+from tunesmith.cli.options.reading import warn_of_pieces
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
@@ -143,7 +144,10 @@ def run(
     layout.check(to)
     set_memory(memory)
     check_writable(out)
-    model = read_weights(weights).weights
+    weights_file = read_weights(weights)
+    model = weights_file.weights
+    if candidates:
+        warn_of_pieces(weights, weights_file)
     derived = derived_features((), (weights, model))
     if forests:
         size = list_size if nbest else None

@@ -78,7 +78,7 @@ class Weights(Mapping[str, float]):
         names: tuple[str, ...],
         strict: bool = False,
         where: str = "",
-        unused_are: str = "left as it is",
+        unused_are: str = "not used",
     ) -> Floats:
         """Return the values for the features of some data, and report names that do not match.
 

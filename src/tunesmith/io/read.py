@@ -15,7 +15,7 @@ from tunesmith.data.assembly import Piece
 from tunesmith.data.candidates import CandidateSet, Texts
 from tunesmith.data.columns import with_columns
 from tunesmith.data.rows import offsets
-from tunesmith.errors import FormatError
+from tunesmith.errors import FormatError, nearest
 from tunesmith.io.collector import Collector
 from tunesmith.io.compression import kind_of, without_suffix
 from tunesmith.io.forests.base import forest_format_shown
@@ -30,6 +30,8 @@ from tunesmith.io.text.tokens import Interner, is_plain, tokenize
 from tunesmith.io.text.utf8 import check_utf8
 
 Path = str | os.PathLike[str]
+#: So many lines begin with ids, if the same words begin all lines of another file.
+ENOUGH_IDS = 20
 
 
 def read(
@@ -114,6 +116,11 @@ def complete(
     ways_chosen = [way for name, way in ways.items() if getattr(collector.reading, name)]
     if ways_chosen:
         result = in_words(result, ways_chosen)
+    there = {*result.features.names, *result.columns, *result.left_out}
+    for name in collector.reading.gaps.by_name.keys() - there:
+        near = " or ".join(nearest(name, sorted(there)))
+        text = f"{first}: no column is called '{name}', as --missing says (near: {near})"
+        warnings.warn(text, stacklevel=2)
     use = collector.reading.use
     for text in suspicions(result, use.ignores_case) if use.compares else ():
         warnings.warn(f"{first}: {text}", stacklevel=2)
@@ -152,7 +159,7 @@ def files_of(place: Path, spec: str | None = None) -> tuple[list[Path], str | No
     except OSError as error:
         problem = (error.strerror or "it cannot be read").lower()
         raise FormatError(folder, None, problem, "name a folder that can be read") from None
-    remedy = "name a file, or give a folder of forests with --forests"
+    remedy = "name a file in it, or give a folder of forests with --forests"
     raise FormatError(folder, None, "it is a directory", remedy)
 
 
@@ -212,7 +219,24 @@ def read_hypotheses(hypotheses: Path, references: Path | Sequence[Path]) -> Cand
             )
             raise FormatError(other.name, None, problem, "give one reference line per hypothesis")
     collector.add_piece(Piece.of_texts(collector.groups(range(len(texts))), texts))
+    words = collector.vocabulary.words()
+    first = _first_words(texts, words)
+    for name, lines in reference_lines:
+        if len(first) >= ENOUGH_IDS and first == _first_words(lines, words):
+            problem = f"every line begins with a word that a line of {source.name} begins with"
+            warnings.warn(
+                f"{name}: {problem}, and no two of them are alike; if these are ids, which count "
+                "as words, cut them off (cut -d' ' -f2-) in both files",
+                stacklevel=2,
+            )
     return collector.finish(reference_lines)
+
+
+def _first_words(texts: Texts, words: Sequence[str]) -> set[str]:
+    """Return the words that texts begin with; none where two are alike, or a text is empty."""
+    first = [words[texts[line][0]] for line in range(len(texts)) if len(texts[line])]
+    distinct = set(first)
+    return distinct if len(distinct) == len(texts) else set()
 
 
 def read_lines(source: Source, vocabulary: Interner) -> Texts:
@@ -279,4 +303,7 @@ def unrecognised(source: Source, problem: str, names: Sequence[str]) -> FormatEr
     # Another encoding hides every format. The last character may be cut.
     line = source.head().partition(b"\n")[0].rstrip(bytes(range(0x80, 0x100)))
     check_utf8(line, source.name, 1)
-    return FormatError(source.name, 1, problem, f"name it with --format, one of {', '.join(names)}")
+    remedy = f"name it with --format, one of {', '.join(names)}"
+    if "parallel" in names and not any(sign in source.head() for sign in (b"|||", b"\t", b"{")):
+        remedy += "; a text on each line is parallel:per-source=N"
+    return FormatError(source.name, 1, problem, remedy)

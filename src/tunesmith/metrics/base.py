@@ -154,16 +154,17 @@ class Metric(Options, ABC):
                     f"{self.name} needs references, or the column '{lacking[0]}' beside its other "
                     "statistics; give them"
                 )
+            where = f"{candidates.files[0].path}: " if candidates.files else ""
             raise TunesmithError(
-                f"{self.name} needs references; give --references (--dev-references or "
-                "--test-references for a held-out set) or put them into the JSON lines"
+                f"{where}{self.name} needs references; give --references (for a held-out set "
+                "--dev-references or --test-references), or a column 'reference'"
             )
         for name in self.columns:
             if name not in candidates.columns:
                 known = [*candidates.columns, *candidates.features.names]
-                near = " or ".join(nearest(name, known)) or "none"
+                near = f" (near: {' or '.join(nearest(name, known))})" if known else ""
                 raise TunesmithError(
-                    f"{self.name} needs the column '{name}' (near: {near}); give it with the "
+                    f"{self.name} needs the column '{name}'{near}; give it with the "
                     f"candidates or with --scores {name}=FILE"
                 )
 

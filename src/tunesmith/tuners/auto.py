@@ -398,7 +398,8 @@ def _check_part(member: Tuner, part: Task) -> None:
     member.check_set(part)
     options = getattr(part, "options", None)
     if isinstance(options, ForestOptions) and member.asks_hope(part.metric) is not None:
-        member.check_searches(replace(options, lists="kbest"), part.metric)
+        usual = replace(options, lists="kbest", size=type(options)().size)
+        member.check_searches(usual, part.metric)
 
 
 def _check_member(name: str) -> None:

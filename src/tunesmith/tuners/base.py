@@ -376,10 +376,12 @@ class Tuner(Options, ABC):
         if zeroed:
             warnings.warn(f"weights of dropped features are 0: {listed(zeroed)}", stacklevel=3)
         rest = Weights.from_dict({n: named[n] for n in named if n not in dropped})
-        first = None if start is None else rest.matched(selected, strict)
-        known = Weights.from_dict(dict.fromkeys([*selected, *rest], 0.0))
+        first = None if start is None else rest.matched(selected, strict, unused_are=KEPT)
         for set_name, task in held_out.sets.items():
-            known.matched(selection.select(task.names), strict, f"{set_name}: ")
+            # Of weights that neither set has a feature for it has been said above.
+            others = [name for name in rest if name in task.names]
+            known = Weights.from_dict(dict.fromkeys([*selected, *others], 0.0))
+            known.matched(selection.select(task.names), strict, f"{set_name}: ", KEPT)
         self.check_features(selected, strict)
         begin_values = self.own_start(tuning) if first is None else first
         space = self.space(selected, begin_values)
@@ -496,6 +498,12 @@ class Tuner(Options, ABC):
         asks = self.asks_hope(metric)
         if options.search != "auto" and asks is None:
             raise UsageError(f"{self.name} asks for no hope and fear; drop --forest-search")
+        is_whole = bool(asks) and options.search != "kbest" and not self.uses_lists
+        if is_whole and options.size != type(options)().size:
+            raise UsageError(
+                f"{self.name} searches whole forests for BLEU and makes no lists; drop "
+                "--list-size, or give --forest-search kbest"
+            )
         if options.search in {"rerank", "linear"} and not asks:
             raise UsageError(
                 f"--forest-search {options.search} is for BLEU with --objective document; drop it, "
@@ -529,6 +537,8 @@ def equal_weights(tuning: Task) -> Floats:
 
 #: What adding up in another order may change, as a share of a score.
 ROUNDING = 1e-9
+#: What becomes of weights whose features the data lack.
+KEPT = "kept unchanged"
 
 
 def _warn_below_start(scores: Scores, metric: Metric) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -36,6 +38,42 @@ def test_gaps_of_pandas_types():
     )
     with pytest.warns(UserWarning, match="'note' holds text"):
         assert from_frame(frame).features.names == ("f",)
+
+
+def test_a_named_index_is_a_column():
+    frame = pd.DataFrame(
+        {"q": ["a", "a", "b"], "k": [0, 1, 0], "t": ["x", "y", "z"], "f": [1, 2, 3]}
+    )
+    for index in ("q", ["q", "k"], ["k", "q"]):
+        candidates = from_frame(frame.set_index(index), group="q", text="t")
+        assert candidates.ids == ("a", "b")
+        assert candidates.start.tolist() == [0, 2, 3]
+        assert set(candidates.features.names) <= {"f", "k"}
+    by_id = from_frame(frame.rename(columns={"q": "id", "t": "text"}).set_index("id"))
+    assert by_id.ids == ("a", "b")
+
+
+def test_a_column_that_may_number_rows_is_told():
+    frame = pd.DataFrame({**BASE, "f": [1, 2]}, index=[7, 3])
+    with pytest.warns(
+        UserWarning, match=r"'index' is a feature; if it numbers rows, .*index_column"
+    ):
+        assert from_frame(frame.reset_index()).features.names == ("index", "f")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        reading = ts.Reading(index_column="index")
+        assert from_frame(frame.reset_index(), reading=reading).features.names == ("f",)
+        from_frame({**BASE, "index": [1, 1]})
+        from_frame({**BASE, "index": [1.5, 2]})
+
+
+def test_remedies_are_those_of_python():
+    with pytest.raises(
+        TunesmithError, match=r"'f' is missing; .*reading=Reading\(missing='mean'\)"
+    ):
+        from_frame(BASE | {"f": [1.0, None]})
+    with pytest.warns(UserWarning, match="'answer' holds text .*; if it has .* give text='answer'"):
+        from_frame({"id": [0, 0], "answer": ["x", "y"], "f": [1, 2]})
 
 
 @pytest.mark.parametrize(

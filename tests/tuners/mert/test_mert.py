@@ -137,7 +137,7 @@ def test_weights_that_the_data_lack_are_kept(real, start):
     with pytest.warns(UserWarning, match="1 weight without a feature"):
         result = MERT(restarts=0).fit(real["tune"], {**start, "Extra": 4.5})
     assert result.weights["Extra"] == 4.5
-    assert result.warnings == ["1 weight without a feature in the data, left as it is: Extra"]
+    assert result.warnings == ["1 weight without a feature in the data, kept unchanged: Extra"]
 
 
 def test_the_json_object_has_the_keys_of_the_contract(real, start):

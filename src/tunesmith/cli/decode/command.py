@@ -263,7 +263,7 @@ def _matched(
         names = tuple(name for name in decoder.names if name in weights or name in new)
         used = weights if unused else Held.from_dict({n: weights[n] for n in names if n in weights})
         with _names_of(path):
-            used.matched(names, strict, unused_are="not used")
+            used.matched(names, strict)
 
     count, have_rules = 0, False
     for block in blocks:

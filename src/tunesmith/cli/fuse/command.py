@@ -11,7 +11,7 @@ import typer
 
 from tunesmith.cli.app import Session
 from tunesmith.cli.fuse.options import Missing, Qrels, Runs, read_judged
-from tunesmith.cli.options.common import Json, check_not_read, print_json
+from tunesmith.cli.options.common import Json, check_not_read, print_json, result_console
 from tunesmith.errors import UsageError
 
 if TYPE_CHECKING:
@@ -149,9 +149,7 @@ def run(
     if as_json:
         print_json(fused.to_dict())
     elif out != "-":
-        from rich.console import Console
-
-        Console().print(fused, crop=False)
+        result_console().print(fused, crop=False)
     for engine, path in exports:
         _write(fused, engine, path)
 

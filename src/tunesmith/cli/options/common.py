@@ -17,9 +17,14 @@ from tunesmith.cli.options.reading import reading
 from tunesmith.errors import UsageError, WeightNamesError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from tunesmith.data.candidates import CandidateSet
     from tunesmith.derived.base import Derived
     from tunesmith.metrics.base import Metric
+
+#: Characters of a line where results do not go to a terminal.
+WIDTH_OF_FILES = 200
 
 Candidates = Annotated[
     list[str],
@@ -148,6 +153,14 @@ def names_of(path: str | None) -> Iterator[None]:
         if path is None:
             raise
         raise WeightNamesError(f"{path}: {error}") from None
+
+
+def result_console() -> Console:
+    """Return where results are printed; they are not broken into short lines in files and pipes."""
+    from rich.console import Console
+
+    is_file = not sys.stdout.isatty() and "COLUMNS" not in os.environ
+    return Console(width=WIDTH_OF_FILES if is_file else None)
 
 
 def print_json(entries: dict[str, Any]) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import json
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -16,6 +18,7 @@ from tunesmith.errors import UsageError
 
 if TYPE_CHECKING:
     from tunesmith.io.reading import Reading
+    from tunesmith.io.weights.files import WeightsFile
 
 #: Commands that read candidates.
 COMMANDS = ("tune", "rerank", "evaluate", "surface", "compare", "certify", "convert")
@@ -112,6 +115,24 @@ def reading() -> Reading:
     from tunesmith.io.reading import Reading
 
     return _reading.get() or Reading()
+
+
+def warn_of_pieces(path: str, weights: WeightsFile) -> None:
+    """Warn if weights were tuned on words that texts are not made into here."""
+    from tunesmith.io.reading import FLAGS
+
+    if weights.format != "json":
+        return
+    try:
+        record = json.loads(weights.text)["inputs"]["tune"]["reading"]
+    except (ValueError, LookupError, TypeError):
+        return  # not written by tune
+    how = reading()
+    for name in FLAGS:
+        if isinstance(record, dict) and record.get(name) is True and not getattr(how, name):
+            flag = f"--{name.replace('_', '-')}"
+            text = f"{path}: these weights were tuned with {flag}, and texts are left as they are"
+            warnings.warn(f"{text}; give {flag}", stacklevel=3)
 
 
 def as_options(record: Mapping[str, Any]) -> list[str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from tunesmith.cli.app import Session
-from tunesmith.cli.options.common import print_json
+from tunesmith.cli.options.common import print_json, result_console
 from tunesmith.cli.options.reading import as_options
 from tunesmith.cli.options.sections import TITLES
 from tunesmith.errors import UsageError
@@ -362,9 +362,7 @@ def finish(
     if as_json:
         print_json(result.to_dict())
     elif out != "-":
-        from rich.console import Console
-
-        Console().print(result, crop=False)
+        result_console().print(result, crop=False)
         if out is not None and sys.stdout.isatty():
             typer.echo(_what_next(result, out, history))
     return result

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tunesmith.cli.app import Session
-from tunesmith.cli.options.common import print_json
+from tunesmith.cli.options.common import print_json, result_console
 from tunesmith.cli.tune.options import finish, write_result
 from tunesmith.errors import UsageError
 
@@ -86,9 +86,7 @@ def finish_replicates(
     if as_json:
         print_json(result.to_dict())
         return result
-    from rich.console import Console
-
     shown = list(replicates.results)
     shown[replicates.chosen] = result
-    Console().print(replace(replicates, results=tuple(shown)), crop=False)
+    result_console().print(replace(replicates, results=tuple(shown)), crop=False)
     return result

@@ -11,6 +11,7 @@ import os
 import struct
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -23,6 +24,7 @@ from tunesmith.data.features import Features
 from tunesmith.errors import FormatError, MissingExtraError, UsageError
 from tunesmith.io.collector import Collector
 from tunesmith.io.lists.base import EVERYTHING, FORMATS, CandidateFormat
+from tunesmith.io.reading import Reading
 from tunesmith.io.streams import Source, writing
 from tunesmith.io.tables.arrow_limits import FILE_MAGIC, check_expansion, is_file
 from tunesmith.io.tables.arrow_types import (
@@ -30,7 +32,9 @@ from tunesmith.io.tables.arrow_types import (
     arrow_columns,
     check_schema,
     first_line,
+    has_lists,
     is_text,
+    one_a_row,
 )
 from tunesmith.io.tables.base import Batch, SizeLimit, add_batches
 
@@ -82,6 +86,13 @@ class ArrowFormat(CandidateFormat):
         """Tell whether it is an Arrow file or stream."""
         return head.startswith((FILE_MAGIC, STREAM_MAGIC))
 
+    @staticmethod
+    def files_in(folder: str) -> list[str]:
+        """Return the files of a data set of Hugging Face, as ``save_to_disk`` leaves it."""
+        place = Path(folder)
+        is_set = (place / "dataset_info.json").is_file()
+        return [os.fspath(path) for path in sorted(place.glob("*.arrow"))] if is_set else []
+
     def read(self, source: Source, collector: Collector) -> None:
         """Take our own file as it is; add a table row by row."""
         pa = arrow()
@@ -95,7 +106,8 @@ class ArrowFormat(CandidateFormat):
             else:
                 check_schema(schema, source.name)
                 room = SizeLimit(source.name, len(data))
-                add_batches(_rows(batches, room), source.name, collector)
+                rows = _rows(batches, room, collector.reading, source.name)
+                add_batches(rows, source.name, collector)
         except (
             pa.ArrowException,
             OSError,
@@ -138,12 +150,16 @@ def _opened(data: memoryview, pa: Any) -> tuple[Any, Iterator[Any]]:
     return stream.schema, iter(stream)
 
 
-def _rows(batches: Iterator[Any], room: SizeLimit) -> Iterator[Batch]:
+def _rows(batches: Iterator[Any], room: SizeLimit, reading: Reading, name: str) -> Iterator[Batch]:
     row = 1
-    for batch in batches:
+    for read in batches:
+        batch, lines = read, None
+        if has_lists({field.name: field.type for field in read.schema}, reading):
+            read.validate(full=True)
+            batch, lines = one_a_row(read, reading, name, row)
         room.check_rows(batch.num_rows, batch.num_columns)
-        yield arrow_columns(batch, room, row)
-        row += batch.num_rows
+        yield replace(arrow_columns(batch, room, row), lines=lines)
+        row += read.num_rows
 
 
 def _in_order(candidates: CandidateSet, order: Ints) -> CandidateSet:

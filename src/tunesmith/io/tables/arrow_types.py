@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,11 +10,15 @@ import numpy as np
 
 from tunesmith.arrays import Floats, Ints
 from tunesmith.errors import FormatError
+from tunesmith.io.reading import Reading
 from tunesmith.io.tables.base import (
+    FEATURE,
+    LENGTHS_REMEDY,
     REFERENCES,
     RESERVED,
     Batch,
     Column,
+    Nested,
     Numbers,
     Repeated,
     SizeLimit,
@@ -57,7 +61,7 @@ def arrow_columns(batch: Any, room: SizeLimit, first_line: int = 1) -> Batch:
         elif field.name == REFERENCES and is_list_of_texts(column.type):
             columns[field.name] = _lists(column, room)
         else:
-            columns[field.name] = [str(column.type)] * len(column)  # left out, or an error
+            columns[field.name] = Nested([str(column.type)] * len(column))  # or an error
     return Batch(columns, first_line)
 
 
@@ -92,24 +96,51 @@ def is_list(kind: Any) -> bool:
     return bool(types.is_list(kind) or types.is_large_list(kind)) and is_flat(kind.value_type)
 
 
-def one_a_row(batch: Any, text: str) -> Any:
-    """Return rows of candidates, of rows that have a list of each column.
+def has_lists(kinds: Mapping[str, Any], reading: Reading) -> bool:
+    """Tell whether rows are prompts: whether the column of texts holds lists."""
+    text = reading.text_column
+    return text != "text" and text in kinds and is_list(kinds[text])
 
-    Lists of other lengths than that of the texts are left out.
+
+def one_a_row(batch: Any, reading: Reading, name: str, row: int) -> tuple[Any, Ints]:
+    """Return rows of candidates, of rows that have a list of each column; and the row of each.
+
+    Parameters
+    ----------
+    reading
+        What is read: a list of another length than that of the texts must not be.
+    name, row
+        The file, and the number of the first row, for errors.
     """
     import pyarrow as pa
     from pyarrow import compute
 
+    text = reading.text_column
     texts = batch.column(batch.schema.get_field_index(text))
-    sizes = texts.value_lengths().fill_null(0)
+    sizes = _list_sizes(texts)
+    if not sizes.all():
+        problem = f"'{text}' is an empty list"
+        raise FormatError(name, row + int(np.argmin(sizes)), problem, "leave such rows out")
     parents = compute.list_parent_indices(texts)
     columns = {}
     for field, column in zip(batch.schema, batch.columns, strict=True):
-        if not is_list(field.type):
+        if not is_list(field.type) or field.name == REFERENCES:
             columns[field.name] = column.take(parents)
-        elif column.value_lengths().fill_null(0).equals(sizes):
+        elif (other := _list_sizes(column) != sizes).any():
+            at = int(np.argmax(other))
+            if reading.is_feature(field.name.removeprefix(FEATURE)):
+                lengths = f"{_list_sizes(column)[at]} values and '{text}' has {sizes[at]}"
+                problem, remedy = f"'{field.name}' has {lengths}", LENGTHS_REMEDY
+                raise FormatError(name, row + at, problem, remedy)
+        else:
             columns[field.name] = column.flatten()
-    return pa.record_batch(list(columns.values()), list(columns))
+    rows = row + parents.to_numpy(zero_copy_only=False).astype(np.int64)
+    return pa.record_batch(list(columns.values()), list(columns)), rows
+
+
+def _list_sizes(column: Any) -> Ints:
+    sizes: Ints = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+    return sizes
 
 
 def is_text(kind: Any) -> bool:

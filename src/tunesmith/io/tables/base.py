@@ -44,6 +44,13 @@ METRIC, FEATURE, REFERENCE = "metrics.", "features.", "reference"
 #: A column of lists of texts: all references of a row's group.
 REFERENCES = "references"
 RESERVED = ("id", "text", "source", REFERENCES)
+#: Columns that are named if several are left out.
+MOST_NAMED = 6
+#: What to do about lists of other lengths than that of the texts, about lists without texts, and
+#: about texts that look like numbers.
+LENGTHS_REMEDY = "give one for each, or leave it out (--features)"
+LISTS_REMEDY = "name those with --text-column"
+QUOTED_REMEDY = "make it numbers; if it is no feature, name those that are: --features"
 #: Ids of so many digits are texts.
 LONG_ID = 19
 
@@ -96,6 +103,10 @@ class Repeated(Sequence[Any]):
         return self.cells[self.numbers[row]]
 
 
+class Nested(list[str]):
+    """A column of lists or objects, by their type: they are no texts."""
+
+
 #: A column is numbers, texts, or (``references``) lists of texts; None is an empty cell.
 Column = Numbers | Sequence[str | int | None] | Sequence[list[str] | None]
 
@@ -143,11 +154,33 @@ def add_batches(batches: Iterable[Batch], name: str, collector: Collector) -> No
     if reader.empty:
         raise FormatError(name, None, "there is no row in it", "give one row a candidate")
     reader.finish()
-    for column, reason in reader.left_out.items():
-        remedy = ""
-        if reason == "holds text" and not has_texts:
-            remedy = f"; if it has the candidates' texts, give --text-column {column}"
-        warnings.warn(f"{name}: column '{column}' {reason} and is left out{remedy}", stacklevel=3)
+    for column in reader.like_index:
+        remedy = f"if it numbers rows, give --index-column {column}"
+        warnings.warn(f"{name}: column '{column}' is a feature; {remedy}", stacklevel=3)
+    for reason in dict.fromkeys(reader.left_out.values()):
+        columns = [column for column, why in reader.left_out.items() if why == reason]
+        shown = _left_out(columns, reason, has_texts)
+        warnings.warn(f"{name}: {shown}", stacklevel=3)
+
+
+def _left_out(columns: Sequence[str], reason: str, has_texts: bool) -> str:
+    """Say which columns are left out for a reason, and what to do if that is wrong."""
+    several = len(columns) > 1
+    named = ", ".join(f"'{column}'" for column in columns[:MOST_NAMED])
+    if len(columns) > MOST_NAMED:
+        named += f" and {len(columns) - MOST_NAMED} more"
+    verb, _, what = reason.partition(" ")
+    verbs = {"holds": "hold", "has": "have", "is": "are"}
+    remedy = ""
+    if reason == "holds text" and not has_texts:
+        other = "one of them" if several else "it"
+        choice = "NAME" if several else columns[0]
+        remedy = f"; if {other} has the candidates' texts, give --text-column {choice}"
+    elif reason == "holds lists" and not has_texts:
+        remedy = f"; if they have the texts of a prompt's candidates, {LISTS_REMEDY}"
+    if several:
+        return f"columns {named} {verbs[verb]} {what} and are left out{remedy}"
+    return f"column {named} {reason} and is left out{remedy}"
 
 
 @dataclass(frozen=True)
@@ -186,8 +219,9 @@ class _TableReader:
         self.pieces: list[tuple[Piece, int]] = []
         #: By piece and feature, which rows leave it out, a bit each.
         self.absent: dict[tuple[int, int], Bytes] = {}
-        #: Where columns that seem to count rows begin.
+        #: Where columns that seem to count rows begin, and those that may number them otherwise.
         self.first_index: dict[str, float] = {}
+        self.like_index: list[str] = []
 
     def add(self, batch: Batch, tokens_ahead: Tokens | None) -> None:
         """Add some rows."""
@@ -434,6 +468,9 @@ class _TableReader:
             raise self._error(batch, 0, problem, remedy)
         if not is_index:
             del self.first_index[name]
+            distinct = len(np.unique(column.values)) == len(batch)
+            if distinct and column.gaps is None and (column.values == np.rint(column.values)).all():
+                self.like_index.append(name)
         return is_index
 
     def _is_meant(self, name: str) -> bool:
@@ -471,12 +508,12 @@ class _TableReader:
         if bad is None:
             row = next(r for r, cell in enumerate(column) if cell is not None)
             problem = f"'{name}' is '{column[row]}', a number written as text"
-            raise self._error(batch, row, problem, "make it a column of numbers")
+            raise self._error(batch, row, problem, QUOTED_REMEDY)
         mixed = name in self.numeric or number is not None
         if name not in self.left_out and (mixed or name.startswith((METRIC, FEATURE))):
             problem = f"'{name}' is '{column[bad]}', not a number"
             raise self._error(batch, bad, problem, "give a number, or nothing for 0")
-        self.left_out[name] = "holds text"
+        self.left_out[name] = "holds lists" if isinstance(column, Nested) else "holds text"
 
     def _check_left_out(self, batch: Batch, name: str, column: Numbers) -> None:
         """Raise an error if a column that seemed to be text holds a number after all."""

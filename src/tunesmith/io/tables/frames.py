@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -13,11 +15,13 @@ from numpy.typing import NDArray
 from tunesmith.arrays import Flags, Floats
 from tunesmith.data.candidates import CandidateSet, GroupId
 from tunesmith.data.columns import with_columns
-from tunesmith.errors import FormatError, TunesmithError
+from tunesmith.errors import FormatError, TunesmithError, recorded_warnings
 from tunesmith.io.collector import Collector
 from tunesmith.io.reading import Reading
 from tunesmith.io.tables.arrow_types import EXACT
 from tunesmith.io.tables.base import (
+    FEATURE,
+    LENGTHS_REMEDY,
     REFERENCES,
     RESERVED,
     Batch,
@@ -29,6 +33,20 @@ from tunesmith.io.tables.base import (
     is_unicode,
 )
 from tunesmith.io.text.tokens import tokenize
+
+#: Cells that are lists of values of a prompt's candidates.
+LISTS = (list, tuple, np.ndarray)
+#: Arguments for what options of commands are called in remedies.
+IN_PYTHON = {
+    "--missing zero, mean, worst, drop or a number": (
+        "reading=Reading(missing='mean'), or zero, worst, drop or a number"
+    ),
+    "--missing mean, drop ...": "reading=Reading(missing='mean'), or drop ...",
+    "--text-column": "text=",
+    "--id-column": "group=",
+    "--index-column": "reading=Reading(index_column=...):",
+    "--features": "reading=Reading(features=[...])",
+}
 
 
 def from_frame(
@@ -45,14 +63,18 @@ def from_frame(
     frame
         One row per candidate, with the columns ``id`` and ``text``; if known, ``reference``
         (``reference_2`` ...) or lists of texts called ``references``, and ``source``;
-        ``metrics.NAME`` for external scores. All other columns of numbers are features.
+        ``metrics.NAME`` for external scores. All other columns of numbers are features. If texts
+        are lists, a row is a prompt, and every list has a value for each of its candidates.
     columns
         Columns that are metrics to tune for, not features: see ``column:NAME``.
     group, text
-        The names of the columns of ids and of texts.
+        The names of the columns of ids and of texts; levels of an index that have these names
+        count as columns.
     reading
         What replaces missing values, and which columns are features.
     """
+    if (getattr(frame, "format", None) or {}).get("type") is not None:
+        frame = frame.with_format(None)  # a data set whose cells would be arrays or tensors
     names = _names_of(frame)
     twice = [name for k, name in enumerate(map(str, names)) if name in map(str, names[:k])]
     if twice:
@@ -63,6 +85,9 @@ def from_frame(
         raise TunesmithError(
             f"a {type(frame).__name__} gives no columns by their names; collect it first"
         ) from None
+    values_by_name |= _named_index(frame, {group, text}.difference(values_by_name))
+    options = (reading or Reading()).with_columns(columns)
+    values_by_name = _one_a_row(values_by_name, text, options)
     table = {name: _column(name, values, "frame") for name, values in values_by_name.items()}
     lengths = {name: _length(column) for name, column in table.items()}
     for name, length in lengths.items():
@@ -71,13 +96,64 @@ def from_frame(
             raise TunesmithError(f"frame: {problem}; give all columns one length")
     for name, column in table.items():
         _check_empty(name, column, "frame")
-    options = (reading or Reading()).with_columns(columns)
     if (group, text) != ("id", "text"):
         options = replace(options, id_column=group, text_column=text)
     _check_has_columns(table, options, text)
     collector = Collector(options, keep_rows=True)
-    add_batches([Batch(table, 0)] if table else [], "frame", collector)
+    with recorded_warnings() as caught:
+        try:
+            add_batches([Batch(table, 0)] if table else [], "frame", collector)
+        except FormatError as error:
+            remedy = _in_python(error.remedy)
+            raise FormatError(error.path, error.line, error.problem, remedy) from None
+    for warning in caught:
+        warnings.warn(_in_python(str(warning.message)), stacklevel=2)
     return with_columns(collector.finish(), columns)
+
+
+def _in_python(remedy: str) -> str:
+    """Return a remedy with arguments in the place of options of commands."""
+    remedy = re.sub(r"--text-column ([^ ;]+)", r"text='\1'", remedy)
+    for option, argument in IN_PYTHON.items():
+        remedy = remedy.replace(option, argument)
+    return remedy
+
+
+def _named_index(frame: Any, names: Iterable[str]) -> dict[str, Any]:
+    """Return the levels of the index of a pandas frame that have some names."""
+    index = getattr(frame, "index", None)
+    levels = getattr(index, "names", None) or ()
+    return {
+        name: index.get_level_values(name) for name in names if index is not None and name in levels
+    }
+
+
+def _one_a_row(columns: dict[str, Any], text: str, reading: Reading) -> dict[str, Any]:
+    """Return columns of candidates, where a row is a prompt with lists of its candidates."""
+    texts = _one_dimensional(text, columns[text], "frame") if text in columns else np.zeros(0)
+    if texts.dtype != object or not len(texts) or not isinstance(texts[0], LISTS):
+        return columns
+    arrays = {name: _one_dimensional(name, values, "frame") for name, values in columns.items()}
+    sizes = [len(cell) if isinstance(cell, LISTS) else 0 for cell in texts]
+    if not all(sizes):
+        problem = f"'{text}' is an empty list, or none"
+        raise FormatError("frame", sizes.index(0), problem, "leave such rows out")
+    rows: dict[str, Any] = {}
+    for name, array in arrays.items():
+        if len(array) != len(sizes):
+            return columns  # whose lengths are looked at later
+        is_list = [isinstance(cell, LISTS) for cell in array]
+        if name == REFERENCES or not any(is_list):
+            rows[name] = np.repeat(array, sizes)
+            continue
+        lengths = [len(c) if flag else 0 for c, flag in zip(array, is_list, strict=True)]
+        other = next((k for k, size in enumerate(sizes) if lengths[k] != size), None)
+        if other is None:
+            rows[name] = [cell for cells in array for cell in _plain(cells)]
+        elif reading.is_feature(name.removeprefix(FEATURE)):
+            problem = f"'{name}' has {lengths[other]} values and '{text}' has {sizes[other]}"
+            raise FormatError("frame", other, problem, _in_python(LENGTHS_REMEDY))
+    return rows
 
 
 def _names_of(frame: Any) -> list[Any]:
@@ -168,6 +244,10 @@ def _check_has_columns(table: Mapping[str, Column], options: Reading, text: str)
             known = ", ".join(list(table)[:5])
             problem = f"there is no column '{name}' (the first are {known})"
             raise TunesmithError(f"frame: {problem}; name it with {option}=")
+
+
+def _plain(cells: Any) -> Any:
+    return cells.tolist() if isinstance(cells, np.ndarray) else cells
 
 
 def _check_empty(name: str, column: Column, where: str) -> None:

@@ -22,7 +22,10 @@ from tunesmith.io.collector import Collector
 from tunesmith.io.reading import Reading
 from tunesmith.io.tables.base import (
     FEATURE,
+    LENGTHS_REMEDY,
+    LISTS_REMEDY,
     METRIC,
+    QUOTED_REMEDY,
     REFERENCES,
     RESERVED,
     Batch,
@@ -210,7 +213,7 @@ class _Table:
         for name, line in self.number_texts.items():
             if line is not None:
                 problem = f"all values of '{name}' are numbers written as texts"
-                raise self._error(line, problem, "write them without quotes, or leave them out")
+                raise self._error(line, problem, QUOTED_REMEDY)
             warnings.warn(f"{self.path}: '{name}' holds text and is left out", stacklevel=4)
 
     def _several(self, row: Row, line: int) -> list[Row]:
@@ -223,7 +226,7 @@ class _Table:
         for other, values in lists.items():
             if len(values) != size:
                 problem = f"'{other}' has {len(values)} values and '{name}' has {size}"
-                raise self._error(line, problem, "give one for each, or leave it out (--features)")
+                raise self._error(line, problem, LENGTHS_REMEDY)
         rest = {k: v for k, v in row.items() if k not in lists}
         return [{**rest, **{k: values[i] for k, values in lists.items()}} for i in range(size)]
 
@@ -275,6 +278,10 @@ class _Table:
                 row = next(r for r, cell in enumerate(cells) if type(cell) is kind)
                 problem = f"'{name}' is {NESTED[kind]}"
                 remedy = "give one number or text, or leave it out"
+                if kind is list:
+                    remedy += (
+                        f" (--features); if lists have the texts of candidates, {LISTS_REMEDY}"
+                    )
                 raise self._error(first + row, problem, remedy)
         if name == REFERENCES:
             return cells

@@ -13,19 +13,28 @@ from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import FormatError, MissingExtraError
 from tunesmith.io.collector import Collector
 from tunesmith.io.lists.base import EVERYTHING, FORMATS, CandidateFormat
+from tunesmith.io.reading import Reading
 from tunesmith.io.streams import RATIO_FROM, Source, writing
 from tunesmith.io.tables.arrow_types import (
     are_whole,
     arrow_columns,
     check_schema,
     first_line,
+    has_lists,
     is_flat,
     is_list,
     is_list_of_texts,
     is_text,
     one_a_row,
 )
-from tunesmith.io.tables.base import REFERENCES, Batch, SizeLimit, add_batches, to_columns
+from tunesmith.io.tables.base import (
+    REFERENCES,
+    Batch,
+    Nested,
+    SizeLimit,
+    add_batches,
+    to_columns,
+)
 from tunesmith.io.tables.parquet_limits import Pages, pages_of
 
 #: Rows that are read at a time.
@@ -52,7 +61,7 @@ class ParquetFormat(CandidateFormat):
             if is_details(file.schema):
                 add_details(file, collector)
                 return
-            batches = _batches(file, collector.reading.text_column)
+            batches = _batches(file, collector.reading)
             add_batches(batches, source.name, collector)
 
     def write(
@@ -100,16 +109,16 @@ def reading_parquet(source: Source) -> Iterator[OpenFile]:
         raise FormatError(source.name, None, problem, "write the file again") from None
 
 
-def _batches(file: OpenFile, text: str) -> Iterator[Batch]:
+def _batches(file: OpenFile, reading: Reading) -> Iterator[Batch]:
     import pyarrow as pa
 
     pages, room = file.pages, file.room
     check_schema(file.schema, file.name)
     kinds = {field.name: field.type for field in file.schema}
     columns = [column for column, kind in kinds.items() if is_flat(kind)]
-    has_lists = text != "text" and is_list(kinds.get(text, pa.null()))
-    if has_lists:
-        columns += [column for column, kind in kinds.items() if is_list(kind)]
+    is_prompt = has_lists(kinds, reading)
+    if is_prompt:
+        columns += [n for n, kind in kinds.items() if is_list(kind) and n != REFERENCES]
         room.check(8 * sum(p.values for p in pages.values()))
     if is_list_of_texts(kinds.get(REFERENCES, pa.null())):
         columns.append(REFERENCES)
@@ -118,15 +127,16 @@ def _batches(file: OpenFile, text: str) -> Iterator[Batch]:
     row = 1
     few = file.file.iter_batches(_rows_at_once(pages, kinds), columns=columns)
     for read in _joined(few, pa):
-        batch = one_a_row(read, text) if has_lists else read
-        if has_lists:
+        batch, lines = one_a_row(read, reading, file.name, row) if is_prompt else (read, None)
+        if is_prompt:
             kinds = {field.name: field.type for field in batch.schema}
             room.check_rows(batch.num_rows, 1)
         cells_read = arrow_columns(batch, room, row).columns
         cells = {
-            key: cells_read.get(key, [str(kind)] * batch.num_rows) for key, kind in kinds.items()
+            key: cells_read.get(key, Nested([str(kind)] * batch.num_rows))
+            for key, kind in kinds.items()
         }
-        yield Batch(cells, row)
+        yield Batch(cells, row, lines=lines)
         row += read.num_rows
 
 

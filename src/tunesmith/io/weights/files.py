@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 
 from tunesmith.data.weights import Weights
@@ -10,6 +11,9 @@ from tunesmith.errors import FormatError
 from tunesmith.io.streams import Source
 from tunesmith.io.text.utf8 import check_utf8
 from tunesmith.io.weights.base import WEIGHTS_FORMATS
+
+#: A section of weights as Moses had them before 2013: distortion, language models, translation.
+OLD_SECTION = re.compile(rb"(?m)^\[weight-\w+\]\s*$")
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,12 @@ def read_weights(path: str | os.PathLike[str]) -> WeightsFile:
                 raise FormatError(source.name, None, "there is no weight in it", "give some")
             return WeightsFile(weights, name, text)
     known = ", ".join(WEIGHTS_FORMATS.names())
+    if OLD_SECTION.search(text):
+        problem = "this is a moses.ini of before 2013, with a section for each kind of weight"
+        remedy = (
+            "write each section's weights on a line, as d= 0.3 0.3, with the names of the lists"
+        )
+        raise FormatError(source.name, None, problem, remedy)
     raise FormatError(
         source.name, 1, "this is not a weights file", f"give one of the formats {known}"
     )

@@ -17,10 +17,7 @@ def _texts(flag: str, restrictions: str | Iterable[str] | Mapping[str, object]) 
     if isinstance(restrictions, str):
         return (restrictions,)
     if isinstance(restrictions, Mapping):
-        return tuple(
-            f"{name}={value if isinstance(value, str) else repr(_number(flag, value))}"
-            for name, value in restrictions.items()
-        )
+        return tuple(f"{name}={_value(flag, value)}" for name, value in restrictions.items())
     texts = tuple(restrictions)
     wrong = next((text for text in texts if not isinstance(text, str)), None)
     if wrong is not None:
@@ -28,11 +25,21 @@ def _texts(flag: str, restrictions: str | Iterable[str] | Mapping[str, object]) 
     return texts
 
 
+def _value(flag: str, value: object) -> str:
+    """Return a value as text: a number, or of bounds a range, whose sides may be None."""
+    if isinstance(value, str):
+        return value
+    if flag == "bound" and isinstance(value, tuple | list) and len(value) == 2:
+        return ":".join("" if side is None else repr(_number(flag, side)) for side in value)
+    return repr(_number(flag, value))
+
+
 def _number(flag: str, value: object) -> float:
     try:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise UsageError(f"{flag} holds {value!r}; give a number") from None
+        form = "write a range as '0:1', or as (0, None)" if flag == "bound" else "give a number"
+        raise UsageError(f"{flag} holds {value!r}; {form}") from None
 
 
 @dataclass(frozen=True, kw_only=True)

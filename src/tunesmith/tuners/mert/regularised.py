@@ -124,7 +124,7 @@ class Regularised(Options):
         if self.given_prior is not None:
             where = "prior: " if isinstance(self.prior, Mapping) else f"{self.prior}: prior: "
             try:
-                self.given_prior.matched(names, strict, where, "not used")
+                self.given_prior.matched(names, strict, where)
             except WeightNamesError as error:
                 # It names its own file; an error about names is otherwise one about the start.
                 raise TunesmithError(str(error)) from None

@@ -96,5 +96,5 @@ def test_files_that_do_not_fit(logdir, file, text, place, told):
 
 
 def test_a_folder_of_something_else(tmp_path):
-    with pytest.raises(FormatError, match="it is a directory; name a file"):
+    with pytest.raises(FormatError, match="it is a directory; name a file in it"):
         ts.read(tmp_path)
