@@ -88,7 +88,8 @@ def without_duplicates(candidates: CandidateSet) -> tuple[CandidateSet, Flags]:
     parts = _parts(len(candidates))
     edges = [int(np.searchsorted(start, part.stop)) for part in parts]
     runs = [start[lo : hi + 1] for lo, hi in itertools.pairwise([0, *edges]) if lo < hi]
-    keep = np.concatenate(map_pieces(lambda run: _first_of_kind(run, rows), runs))
+    flags = map_pieces(lambda run: _first_of_kind(run, rows), runs)
+    keep = np.concatenate([np.ones(0, np.bool_), *flags])
     if keep.all():
         return candidates, keep
     features, texts = candidates.features, candidates.texts
