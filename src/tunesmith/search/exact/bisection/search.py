@@ -36,10 +36,10 @@ from tunesmith.search.exact.problem import Problem
 MOST_FEATURES = 6
 #: Pieces that are searched at the same time, and cones of each. Fixed, so that the result does not
 #: depend on the cores.
-PIECES, CONES_EACH = 8, 64
-#: Points of cones that a piece bisects in a row, in all: some twentieths of a second, whatever the
+PIECES, CONES_EACH = 8, 32
+#: Points of cones that a piece bisects in a row, in all: some hundredths of a second, whatever the
 #: clock says, so that the result does not depend on it. By what share of the gap the target rises.
-POINTS_EACH, RAISE = 2**18, 0.04
+POINTS_EACH, RAISE = 2**16, 0.04
 #: As many tests as no search reaches.
 UNLIMITED = 2**62
 #: Living points and cones that a piece has room for.
