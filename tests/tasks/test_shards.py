@@ -28,9 +28,9 @@ from tunesmith.tasks.lists import TuningSet
 from tunesmith.tasks.shards import ShardedLists
 from tunesmith.tuners.base import TUNERS
 from tunesmith.tuners.mert.mert import MERT
-from tunesmith.tuners.pro import lessons
+from tunesmith.tuners.pro import training_pairs
 from tunesmith.tuners.pro.gathering import Describer, gather
-from tunesmith.tuners.pro.lessons import ShardedPairs
+from tunesmith.tuners.pro.training_pairs import ShardedPairs
 from tunesmith.tuners.pro.pro import PRO
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -232,7 +232,7 @@ def test_steps_that_need_more_than_a_shard_are_refused(options, match, tmp_path)
 
 def test_too_many_pairs_are_refused(tmp_path, monkeypatch):
     _, shards, _ = whole_and_shards(tmp_path, 1, parts=2)
-    monkeypatch.setattr(lessons, "MOST_NUMBERS", 3)
+    monkeypatch.setattr(training_pairs, "MOST_NUMBERS", 3)
     with pytest.raises(UsageError, match=r"accepted pairs have .* values, more than 3; "):
         PRO(select=("all",)).fit(shards)
 

@@ -276,6 +276,8 @@ def _usage(error: Exception, message: str, arguments: Sequence[str]) -> str:
         reason = why_not(option, arguments)
         if reason is not None:
             return reason
+    if _takes(arguments, option):
+        return f"{option} does not go with the other options; see --help"
     if option in TAKES:
         return f"there is no option {option} here; {' and '.join(TAKES[option][:2])} take it"
     if near := difflib.get_close_matches(option, there, 1, cutoff=ALIKE):

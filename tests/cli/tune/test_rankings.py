@@ -80,7 +80,7 @@ def test_rows_are_tuned_on_with_all_that_mert_has(cli, rows, tmp_path):
         (["--penalty", "l2-normalized", "--strength", "1,2"], "give --dev-qrels or --dev-letor"),
         (["--out", "weights.txt"], "a result is JSON, so name it .json"),
         (["--letor", "x"], "either runs or rows of features are needed"),
-        (["--candidates", "x"], "No such option: --candidates"),
+        (["--candidates", "x"], "--candidates does not go with the other options"),
         (["--normalisation", "min"], "unknown normalisation 'min'"),
     ],
 )

@@ -16,6 +16,7 @@ from tests.helpers.loop.forest_toy import ForestToy
 from tests.helpers.loop.live import TUNE, live
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.interruption import Interruption, interruptible, whole_or_nothing
+from tunesmith.metrics.scored_forests import ForestOptions
 from tunesmith.tasks.forests import ForestTuning
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.auto import Auto
@@ -140,7 +141,8 @@ def test_forests(options_of_search, options):
     begin = dict(zip(lists.features.names, rng.normal(size=3), strict=True))
     tuner = MIRA(epochs=2, epsilon=1e-10)
     on_lists = tuner.fit(TuningSet(lists, "bleu"), begin, **options)
-    on_forests = tuner.fit(ForestTuning(forests, "bleu", options_of_search), begin, **options)
+    whole = replace(options_of_search, size=ForestOptions().size)
+    on_forests = tuner.fit(ForestTuning(forests, "bleu", whole), begin, **options)
     assert on_forests.verdict.sentences == on_lists.verdict.sentences
     assert on_forests.verdict.gain == pytest.approx(on_lists.verdict.gain, abs=1e-6)
     with pytest.raises(UsageError, match="fold column belongs to lists"):

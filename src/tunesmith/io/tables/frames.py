@@ -44,7 +44,6 @@ IN_PYTHON = {
     "--missing mean, drop ...": "reading=Reading(missing='mean'), or drop ...",
     "--text-column": "text=",
     "--id-column": "group=",
-    "--index-column": "reading=Reading(index_column=...):",
     "--features": "reading=Reading(features=[...])",
 }
 
@@ -114,6 +113,7 @@ def from_frame(
 def _in_python(remedy: str) -> str:
     """Return a remedy with arguments in the place of options of commands."""
     remedy = re.sub(r"--text-column ([^ ;]+)", r"text='\1'", remedy)
+    remedy = re.sub(r"--index-column ([^;]+)", r"reading=Reading(index_column='\1')", remedy)
     for option, argument in IN_PYTHON.items():
         remedy = remedy.replace(option, argument)
     return remedy

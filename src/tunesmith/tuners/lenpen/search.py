@@ -25,8 +25,10 @@ from tunesmith.tuners.lenpen.normalised import NormalisedLists
 COARSE = 9
 #: How often distances around the best are halved, with two exponents on each side of it.
 HALVINGS = 3
-#: Walks to other exponents, and how far they go: from this share of the range to that.
-WALKS, NEAREST, FARTHEST = 100, 1 / 256, 1 / 8
+#: Where fits begin anew around the best exponent, in units of the last distance.
+FRESH = (-1.0, -0.5, 0.0, 0.5, 1.0)
+#: Walks to other exponents, twice, and how far they go: from this share of the range to that.
+WALKS, NEAREST, FARTHEST = 50, 1 / 256, 1 / 8
 #: Fits at the best exponent, at most: it stops after one that gains nothing.
 MOST = 5
 
@@ -84,7 +86,7 @@ class LenpenSearch:
         coarse = [float(np.clip(x, low, high)) for x in coarse]
         if low < begin < high:
             coarse.append(begin)
-        self._count = len(coarse) + 3 * HALVINGS + 1
+        self._count = len(coarse) + 3 * HALVINGS + len(FRESH) + 1
         for exponent in coarse:
             self._try(exponent, start)
         distance = (high - low) / (COARSE - 1)
@@ -96,6 +98,14 @@ class LenpenSearch:
                 nearest = min(abs(entry["exponent"] - exponent) for entry in self.tried)
                 if low <= exponent <= high and nearest >= 0.5 * distance:
                     self._try(exponent, weights)
+        self._walk()
+        # Fits from weights that are good already end in the same place; some begin where the
+        # first ones did, at exponents that those did not have.
+        _, middle, _, _ = self._best
+        for steps in FRESH:
+            exponent = _short(middle + steps * distance)
+            if low <= exponent <= high:
+                self._try(exponent, start)
         self._walk()
         for _ in range(MOST):
             before, exponent, weights, _ = self._best

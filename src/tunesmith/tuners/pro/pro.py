@@ -24,7 +24,7 @@ from tunesmith.tuners.base import TUNERS, Outcome
 from tunesmith.tuners.fitting.rounds import Round, Rounds
 from tunesmith.tuners.pro.acceptance import ACCEPTANCES
 from tunesmith.tuners.pro.gathering import PairSteps, has_monsters
-from tunesmith.tuners.pro.lessons import ListPairs, ShardedPairs, knows_lengths
+from tunesmith.tuners.pro.training_pairs import ListPairs, ShardedPairs, knows_lengths
 from tunesmith.tuners.pro.pairs import SAMPLERS, Sampler
 from tunesmith.tuners.pro.ranking import LEARNERS, Learner
 from tunesmith.tuners.pro.selection import SELECTIONS
@@ -233,13 +233,13 @@ class PRO(Rounds):
         warned = False
         pairs = self._pairs_of(tuning, objective, start, rng)
         for number in range(1, self.round_count + 1):
-            lessons = pairs.gather(rng)
-            entry = lessons.entry()
+            training_pairs = pairs.gather(rng)
+            entry = training_pairs.entry()
             if not warned and has_monsters(entry, tuning.metric):
                 _warn_of_monsters(number, entry)
                 warned = True
-            if len(lessons):
-                vectors = lessons.vectors
+            if len(training_pairs):
+                vectors = training_pairs.vectors
                 new = (
                     learner.learn(vectors, strength)
                     if space.is_free

@@ -35,7 +35,7 @@ from tunesmith.tuners.pro.ranking import MOST_NUMBERS, difference_vectors, with_
 
 
 @dataclass(frozen=True)
-class Lessons:
+class TrainingPairs:
     """The accepted pairs of a set, or of a part of it.
 
     Attributes
@@ -51,8 +51,8 @@ class Lessons:
     counts: Counts
 
     @classmethod
-    def of(cls, lists: ScoredCandidates, pairs: Gathered, describer: Describer) -> Lessons:
-        """Return what the pairs of lists teach."""
+    def of(cls, lists: ScoredCandidates, pairs: Gathered, describer: Describer) -> TrainingPairs:
+        """Return the pairs of lists, with their vectors."""
         features = lists.candidates.features
         vectors = difference_vectors(features, pairs.better, pairs.worse)
         return cls(vectors, describer.measures(pairs), pairs.counts)
@@ -101,7 +101,7 @@ class ListPairs:
         self._lists, self._describer = lists, Describer(lists)
         self._scorer = self._tuner.scorer_for(self._objective, lists, "pairs", self._start)
 
-    def gather(self, rng: np.random.Generator) -> Lessons:
+    def gather(self, rng: np.random.Generator) -> TrainingPairs:
         """Return the pairs of a round; of forests they are of new lists, beside those before."""
         if self._done and self._tuning.lists is None:
             self._take(self._lists.merged(self._tuning.learning_lists(self._done[-1], rng)))
@@ -109,7 +109,7 @@ class ListPairs:
                 self._tell(earlier)
         describer = self._describer
         pairs = gather(self._lists, self._scorer, self._steps, describer.lengths, rng)
-        return Lessons.of(self._lists, pairs, describer)
+        return TrainingPairs.of(self._lists, pairs, describer)
 
     def end_round(self, weights: Floats) -> None:
         """Note what a round has led to."""
@@ -141,12 +141,12 @@ class ShardedPairs:
         firsts = np.cumsum([0, *map(len, sizes[:-1])]).tolist()
         self._parts = [Part(self._sizes, first) for first in firsts]
 
-    def gather(self, rng: np.random.Generator) -> Lessons:
+    def gather(self, rng: np.random.Generator) -> TrainingPairs:
         """Have each shard gather its pairs; the generator goes on as if all were here."""
         arguments = [(part, self._objective, self._steps, rng) for part in self._parts]
-        answers = self._tuning.each(_lessons_of_part, arguments)
+        answers = self._tuning.each(_pairs_of_part, arguments)
         rng.bit_generator.state = answers[0][1]
-        parts = [lessons for lessons, _ in answers]
+        parts = [pairs for pairs, _ in answers]
         counts = parts[0].counts
         for part in parts[1:]:
             counts += part.counts
@@ -158,7 +158,7 @@ class ShardedPairs:
                 f"{MOST_NUMBERS}; accept fewer, as --accept greatest:pairs=10"
             )
         vectors = with_short_indices(vstack([part.vectors for part in parts], format="csr"))
-        return Lessons(vectors, Measures.joined([part.measures for part in parts]), counts)
+        return TrainingPairs(vectors, Measures.joined([part.measures for part in parts]), counts)
 
     def end_round(self, weights: Floats) -> None:
         """Do nothing: what candidates are worth does not change."""
@@ -181,16 +181,16 @@ def _sizes(scored: ScoredCandidates) -> Ints:
     return sizes
 
 
-def _lessons_of_part(
+def _pairs_of_part(
     scored: ScoredCandidates,
     part: Part,
     objective: Objective,
     steps: PairSteps,
     rng: np.random.Generator,
-) -> tuple[Lessons, Any]:
+) -> tuple[TrainingPairs, Any]:
     """Return what a shard's pairs teach, and the state of the generator after all groups."""
     rng = copy.deepcopy(rng)  # a shard may be in a thread of this process
     scorer = objective.begin(scored, "pairs")
     describer = Describer(scored)
     pairs = gather(scored, scorer, steps, describer.lengths, rng, part)
-    return Lessons.of(scored, pairs, describer), rng.bit_generator.state
+    return TrainingPairs.of(scored, pairs, describer), rng.bit_generator.state
