@@ -30,8 +30,8 @@ from tunesmith.tuners.base import TUNERS
 from tunesmith.tuners.mert.mert import MERT
 from tunesmith.tuners.pro import training_pairs
 from tunesmith.tuners.pro.gathering import Describer, gather
-from tunesmith.tuners.pro.training_pairs import ShardedPairs
 from tunesmith.tuners.pro.pro import PRO
+from tunesmith.tuners.pro.training_pairs import ShardedPairs
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 

@@ -102,8 +102,8 @@ class LenpenSearch:
         # Fits from weights that are good already end in the same place; some begin where the
         # first ones did, at exponents that those did not have.
         _, middle, _, _ = self._best
-        for steps in FRESH:
-            exponent = _short(middle + steps * distance)
+        for share in FRESH:
+            exponent = _short(middle + share * distance)
             if low <= exponent <= high:
                 self._try(exponent, start)
         self._walk()

@@ -24,10 +24,10 @@ from tunesmith.tuners.base import TUNERS, Outcome
 from tunesmith.tuners.fitting.rounds import Round, Rounds
 from tunesmith.tuners.pro.acceptance import ACCEPTANCES
 from tunesmith.tuners.pro.gathering import PairSteps, has_monsters
-from tunesmith.tuners.pro.training_pairs import ListPairs, ShardedPairs, knows_lengths
 from tunesmith.tuners.pro.pairs import SAMPLERS, Sampler
 from tunesmith.tuners.pro.ranking import LEARNERS, Learner
 from tunesmith.tuners.pro.selection import SELECTIONS
+from tunesmith.tuners.pro.training_pairs import ListPairs, ShardedPairs, knows_lengths
 
 #: Selections where none are given: the papers' threshold, and what the monsters paper advises.
 DIFFERENCE, LENGTH = "difference:least=0.05", "length:most=10"
