@@ -223,8 +223,8 @@ CLAIMS = (
         MONSTERS,
         "pro_monsters.py --quick --parts tables,pools",
         data.monsters_cost,
-        "A pool of partly made-up candidates. With our own decoder on news plain PRO runs away where "
-        "nothing is interpolated, but its negatives are no monsters ([page](pro-live.md)).",
+        "A pool of partly made-up candidates. With our own decoder on news plain PRO runs away "
+        "where nothing is interpolated, but its negatives are no monsters ([page](pro-live.md)).",
     ),
     Claim(
         N13,

@@ -29,6 +29,7 @@ from tunesmith.tasks.shards import ShardedLists
 from tunesmith.tuners.base import TUNERS
 from tunesmith.tuners.mert.mert import MERT
 from tunesmith.tuners.pro import training_pairs
+from tunesmith.tuners.pro.acceptance import ACCEPTANCES, Greatest
 from tunesmith.tuners.pro.gathering import Describer, gather
 from tunesmith.tuners.pro.pro import PRO
 from tunesmith.tuners.pro.training_pairs import ShardedPairs
@@ -228,6 +229,20 @@ def test_steps_that_need_more_than_a_shard_are_refused(options, match, tmp_path)
     _, shards, _ = whole_and_shards(tmp_path, 1)
     with pytest.raises(UsageError, match=match):
         PRO(**options).fit(shards)
+
+
+def test_a_step_that_draws_though_it_says_otherwise_is_refused(tmp_path, monkeypatch):
+    class Drawing(Greatest):
+        """It inherits that nothing is drawn."""
+
+        def accept(self, pairs, rivals, rng):
+            rng.random(len(pairs))
+            return super().accept(pairs, rivals, rng)
+
+    _, shards, _ = whole_and_shards(tmp_path, 1, parts=2)
+    monkeypatch.setattr(ACCEPTANCES, "create", lambda name: Drawing())
+    with pytest.raises(UsageError, match="other numbers in each shard"):
+        PRO(select=("all",)).fit(shards)
 
 
 def test_too_many_pairs_are_refused(tmp_path, monkeypatch):

@@ -11,8 +11,11 @@ from tests.helpers.search.single import search, surface
 from tests.helpers.tiers import examples
 from tunesmith.inference.hypotheses import Direction, Envelope, Point
 from tunesmith.inference.lists.hypotheses import ListHypotheses
+from tunesmith.metrics.base import METRICS
 from tunesmith.metrics.bleu import BLEU
+from tunesmith.search.line.batch import LineSearch
 from tunesmith.search.line.search import best_step, best_step_along, totals_along
+from tunesmith.search.space.space import Space
 from tunesmith.tasks.lists import TuningSet
 
 
@@ -148,3 +151,17 @@ def test_equal_edges_stay_in_their_order(at):
         total += change[k, 0]
         expected.append(total)
     assert totals[:, 0].tolist() == expected
+
+
+@pytest.mark.parametrize("metric", ["bleu", "sentence-bleu", "wer"])
+def test_no_lines_have_no_steps(metric):
+    class OnDevice:
+        """Hypotheses that find intervals themselves, as those on a GPU do."""
+
+        def __init__(self):
+            self.metric = METRICS.create(metric)
+
+        def best_intervals(self, lines, *rest):
+            return []
+
+    assert LineSearch(Space.free(("a",))).steps(OnDevice(), []) == []

@@ -43,6 +43,8 @@ class LineSearch:
 
     def steps(self, hypotheses: Hypotheses, lines: Sequence[Line]) -> list[LineStep]:
         """Return the best step on each line."""
+        if not lines:
+            return []
         ask: Any = getattr(hypotheses, "best_intervals", None)
         if ask is not None and not self.smoothing and self.penalty is None:
             steps = self._steps_of_device(ask, hypotheses.metric, lines)

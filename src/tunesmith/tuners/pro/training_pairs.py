@@ -8,6 +8,7 @@ differences of features. They are learnt from in one place.
 from __future__ import annotations
 
 import copy
+import pickle
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -145,6 +146,11 @@ class ShardedPairs:
         """Have each shard gather its pairs; the generator goes on as if all were here."""
         arguments = [(part, self._objective, self._steps, rng) for part in self._parts]
         answers = self._tuning.each(_pairs_of_part, arguments)
+        if len({pickle.dumps(state) for _, state in answers}) > 1:
+            raise UsageError(
+                "a sampler, selection or acceptance draws other numbers in each shard; declare "
+                "is_random in its class, or drop --sharded"
+            )
         rng.bit_generator.state = answers[0][1]
         parts = [pairs for pairs, _ in answers]
         counts = parts[0].counts

@@ -254,3 +254,17 @@ def bundled_lists(bundled):
     from tunesmith.io.read import read
 
     return read(bundled / "tune.nbest.gz", bundled / "tune.ref")
+
+
+def test_a_claim_that_rounding_undid_ends_the_search():
+    rng = np.random.default_rng(1)
+    blocks = [rng.standard_normal((6, 3)).tolist() for _ in range(40)]
+    values = [rng.integers(0, 6, 6).astype(float).tolist() for _ in range(40)]
+    search = Bisection(Problem.of(tuning_set(blocks, values)), TOLERANCE)
+    search.run(SearchLimits(tests=8))
+    claim = search.bound + 1
+    assert claim < search.to_beat
+    search._claimed = claim  # by a dive whose vector then loses more
+    search.run(SearchLimits(tests=20_000))
+    assert search.bound <= claim
+    assert not search.done

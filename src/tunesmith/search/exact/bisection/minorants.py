@@ -34,6 +34,7 @@ PLACES, FACTORS = 6, 2
 STEP, SPREAD, CLOSE = 0.25, 0.05, 0.03
 #: How much of what is summed up is kept off for rounding.
 ROUNDING = 1e-11
+EPSILON = float(np.finfo(np.float64).eps)
 
 
 @kernel
@@ -131,7 +132,8 @@ def _add_up(
         for c in range(where.shape[0]):
             total[c] += best_terms[c]
             magnitude += abs(best_terms[c])
-    return error + ROUNDING * magnitude
+    # A sum of n numbers is off by n units in the last place at most.
+    return error + max(ROUNDING, 4.0 * EPSILON * count) * magnitude
 
 
 @kernel

@@ -156,6 +156,8 @@ class Bisection:
                 break
             if limits.megabytes is not None and self.megabytes > limits.megabytes:
                 break
+            if self._waiting[0][0] >= self._claimed:
+                break  # the bound would rise no more
             before = self.bound
             self.proven = max(self.proven, before)
             self._round(buffers, limits)
