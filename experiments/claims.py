@@ -224,7 +224,8 @@ CLAIMS = (
         "pro_monsters.py --quick --parts tables,pools",
         data.monsters_cost,
         "A pool of partly made-up candidates. With our own decoder on news plain PRO runs away "
-        "where nothing is interpolated, but its negatives are no monsters ([page](pro-live.md)).",
+        "where nothing is interpolated (one seed), but its negatives are no monsters "
+        "([page](pro-live.md)).",
     ),
     Claim(
         N13,
